@@ -119,6 +119,15 @@ enum spyre_msg_type {
 	SPYRE_MSG_EVT_THERMAL = 0x105,	/* spyre_msg_id .id 1 throttle on, 2 off, 3 trip; .arg mC */
 };
 
+/* .id of SPYRE_MSG_INJECT: faults of the firmware itself. Faults of the hardware are the model's. */
+enum spyre_inject {
+	SPYRE_INJECT_CRASH = 0,		/* illegal instruction after the answer */
+	SPYRE_INJECT_HANG = 1,		/* loops for ever after the answer, without a heartbeat */
+	SPYRE_INJECT_SLOW = 2,		/* the next command is answered .arg milliseconds late, up to 60,000 */
+	SPYRE_INJECT_LOST_RB = 3,	/* the next .arg response blocks are not written */
+	SPYRE_INJECT_LOST_EVENT = 4,	/* the next .arg queue interrupts are not raised; the vector ring entry is written */
+};
+
 enum spyre_msg_status {
 	SPYRE_MSG_OK = 0,
 	SPYRE_MSG_ERR_TYPE = 1,		/* public name: UnsupportedMessageType */

@@ -74,7 +74,10 @@
 #define SPYRE_REG_MBOX_EVT_HEAD		0x00a0u	/* RW free running: events before it were read */
 #define SPYRE_REG_MBOX_EVT_TAIL		0x00a4u	/* FW free running */
 
-/* Event rings of the queue vectors 1 to 7: bus address and entries, kernel-only memory. */
+/*
+ * Event rings of the queue vectors 1 to 7, or of vector 0 alone when VEC_COUNT is 1: bus address and
+ * entries, kernel-only memory. Set before the first context of the vector is created.
+ */
 #define SPYRE_REG_VEC_BASE(v)		(0x0100u + 0x10u * (v))	/* 64 RW 64-byte aligned */
 #define SPYRE_REG_VEC_ENTRIES(v)	(0x0108u + 0x10u * (v))	/* RW power of two, at least the number of contexts; 0: none */
 #define SPYRE_REG_VEC_COUNT		0x0180u	/* RW vectors the driver enabled: 1 or 8 */

@@ -101,6 +101,7 @@
 #define MCU_WORD_STORE32	(2u << 8)	/* release */
 #define MCU_WORD_STORE64	(3u << 8)
 #define MCU_WORD_ADD64		(4u << 8)	/* DMVA or CARD only; atomic on the card */
+#define MCU_WORD_PROBE64	(5u << 8)	/* as STORE64, every check made and nothing stored: what a store would answer */
 
 /*
  * Engines. Start one by writing the address of a struct mcu_job (in private RAM or the window) to
@@ -110,7 +111,7 @@
  */
 #define MCU_ENG_KIND(e)		(0x0200u + 0x10u * (e))	/* RO enum mcu_engine_kind */
 #define MCU_ENG_START(e)	(0x0204u + 0x10u * (e))	/* WO address of struct mcu_job */
-#define MCU_ENG_STATUS(e)	(0x0208u + 0x10u * (e))	/* RO 0 idle, 1 busy */
+#define MCU_ENG_STATUS(e)	(0x0208u + 0x10u * (e))	/* 0 idle, 1 busy; write 1: cancel its job, which completes with CANCELLED */
 #define MCU_ENG_PROGRESS(e)	(0x020cu + 0x10u * (e))	/* RO counts checkpoints of the running job */
 #define MCU_ENG_MAX		16u
 #define MCU_COMPL_POP		0x0300u	/* WO MCU address to copy the completion to; COMPL_VALID says if there was one */
