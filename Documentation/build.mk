@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# The manual. Sources are copied beside the headers they quote and the parts made from code: the table of
+# instructions (spyre-as), the ioctls (kernel-doc), so that each fact is written once.
+DOC_SRC := $(wildcard Documentation/*.rst) Documentation/conf.py
+DOC_OUT := $(B)/docs/src/Documentation
+KERNEL_DOC ?= $(firstword $(wildcard $(SPYRE_CACHE)/kernel/stock/build/scripts/kernel-doc \
+	$(SPYRE_CACHE)/kernel/stock/usr/lib/linux-kbuild-*/scripts/kernel-doc) kernel-doc)
+
+$(B)/docs/html/index.html: $(DOC_SRC) $(wildcard include/spyre/*.h) include/uapi/drm/spyre_accel.h $(B)/tools/spyre-as
+	$(Q)rm -rf $(B)/docs/src
+	$(Q)mkdir -p $(DOC_OUT)
+	$(Q)cp $(DOC_SRC) $(DOC_OUT)/
+	$(Q)cp -r include $(B)/docs/src/
+	$(Q)$(B)/tools/spyre-as --rst > $(DOC_OUT)/isa-generated.rst
+	$(Q)$(KERNEL_DOC) -rst include/uapi/drm/spyre_accel.h > $(DOC_OUT)/uapi-generated.rst
+	$(Q)sphinx-build -q -W --keep-going -b html -d $(B)/docs/doctrees $(DOC_OUT) $(B)/docs/html
+
+.PHONY: docs
+docs: $(B)/docs/html/index.html
+	@echo "manual: $(B)/docs/html/index.html"
