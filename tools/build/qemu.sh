@@ -1,0 +1,144 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Usage: qemu.sh fetch
+#        qemu.sh build OUTDIR
+#
+# fetch: Debian's QEMU 10.0 source package, patched as Debian does and with the
+# few lines of qemu.patch that name our folder, configured small.
+# build: put the checkout's card in and build; the results go to OUTDIR.
+#
+# Source and build tree live in the cache, keyed by package version and by the
+# text that decides the configuration. All checkouts share them: under a lock
+# each one copies its files in (only those that differ, so that ninja rebuilds
+# only what they touch), builds, and takes the results away.
+
+. "$(dirname "$0")/common.sh"
+
+HERE=$SRCDIR/tools/build
+QDIR=$SPYRE_CACHE/qemu
+JOBS=${JOBS:-$(nproc)}
+
+CONFIGURE=(
+	--target-list=x86_64-softmmu
+	--with-devices-x86_64=spyre
+	--without-default-features
+	--without-default-devices
+	--enable-tcg
+	--enable-kvm
+	--enable-virtfs
+	--enable-attr
+	--enable-trace-backends=log
+	--disable-docs
+	--disable-download
+	--disable-fdt
+	--disable-debug-info
+	--disable-werror
+	--disable-install-blobs
+)
+
+confkey() {
+	{
+		printf '%s\n' "${CONFIGURE[@]}"
+		cat "$HERE/qemu.mak" "$HERE/qemu.patch"
+		gcc -dumpfullversion
+	} | sha256sum | cut -c1-12
+}
+
+# sync_tree FROM TO [EXCEPT]: make TO a copy of FROM without touching equal
+# files; the folder EXCEPT of TO is left alone.
+sync_tree() {
+	local from=$1 to=$2 except=${3:-.none} f
+	mkdir -p "$to"
+	(cd "$to" && find . -path "./$except" -prune -o -type f -print) |
+	while IFS= read -r f; do
+		[ -e "$from/$f" ] || rm -f "$to/$f"
+	done
+	[ -d "$from" ] || return 0
+	(cd "$from" && find . -type f ! -name '*~' ! -name '.*' -print) |
+	while IFS= read -r f; do
+		cmp -s "$from/$f" "$to/$f" && continue
+		mkdir -p "$to/$(dirname "$f")"
+		cp "$from/$f" "$to/$f"
+	done
+}
+
+sync_card() {
+	local src=$1
+	sync_tree "$SRCDIR/qemu-device" "$src/hw/misc/spyre" include
+	sync_tree "$SRCDIR/include" "$src/hw/misc/spyre/include"
+	sync_tree "$SRCDIR/tests/qtest" "$src/tests/qtest/spyre"
+	[ -e "$src/hw/misc/spyre/Kconfig" ] || printf 'config SPYRE\n    bool\n' >"$src/hw/misc/spyre/Kconfig"
+	[ -e "$src/hw/misc/spyre/meson.build" ] || : >"$src/hw/misc/spyre/meson.build"
+	[ -e "$src/hw/misc/spyre/trace-events" ] || : >"$src/hw/misc/spyre/trace-events"
+	[ -e "$src/tests/qtest/spyre/meson.build" ] ||
+		: >"$src/tests/qtest/spyre/meson.build"
+}
+
+fetch() {
+	local ver tmp
+	if [ -e "$QDIR/version" ] && [ -z "${UPDATE:-}" ]; then
+		ver=$(cat "$QDIR/version")
+	else
+		apt_init
+		ver=$(apt_private apt-cache showsrc --only-source qemu |
+			sed -n 's/^Version: //p' | grep -E '^1:10\.0\.' | sort -V | tail -n 1)
+		[ -n "$ver" ] || die "no QEMU 10.0 source package in the Debian suites"
+	fi
+	# dir is what build works on.
+	dir=$QDIR/${ver#*:}-$(confkey)
+	if [ ! -e "$dir/src/.spyre-complete" ]; then
+		apt_init
+		say QEMU "source package $ver"
+		tmp=$QDIR/.new.$$
+		rm -rf "$tmp" "$dir"
+		mkdir -p "$tmp" "$dir"
+		(
+			cd "$tmp"
+			quiet "$QDIR/fetch.log" apt_private apt-get source --download-only "qemu=$ver"
+			quiet "$QDIR/unpack.log" dpkg-source --no-check -x ./*.dsc src
+			quiet "$QDIR/patch.log" patch -d src -p1 -i "$HERE/qemu.patch"
+		) || { rm -rf "$tmp"; die "cannot fetch the QEMU source"; }
+		mv "$tmp/src" "$dir/src"
+		rm -rf "$tmp"
+		cp "$HERE/qemu.mak" "$dir/src/configs/devices/x86_64-softmmu/spyre.mak"
+		touch "$dir/src/.spyre-complete"
+	fi
+	echo "$ver" >"$QDIR/version"
+	ln -sfn "${dir##*/}" "$QDIR/current"
+}
+
+build() {
+	local out=$1 targets=() t
+	fetch
+	tool_meson
+	sync_card "$dir/src"
+	if [ ! -e "$dir/build/build.ninja" ]; then
+		say QEMU "configure"
+		rm -rf "$dir/build"
+		mkdir -p "$dir/build"
+		(cd "$dir/build" && quiet "$dir/configure.log" ../src/configure "${CONFIGURE[@]}") ||
+			{ rm -f "$dir/build/build.ninja"; die "QEMU does not configure"; }
+		say QEMU "build (the first one takes about ten minutes)"
+	fi
+	targets=(qemu-system-x86_64)
+	if [ -s "$dir/src/tests/qtest/spyre/meson.build" ]; then
+		targets+=(spyre-qtests)
+	fi
+	quiet "$dir/build.log" ninja -C "$dir/build" -j "$JOBS" "${targets[@]}" ||
+		die "QEMU does not build"
+	mkdir -p "$out/qtest"
+	cp -u --preserve=timestamps "$dir/build/qemu-system-x86_64" "$out/.new"
+	mv -f "$out/.new" "$out/qemu-system-x86_64"
+	for t in "$dir/build/tests/qtest/spyre"/*; do
+		[ -f "$t" ] && [ -x "$t" ] || continue
+		cp --preserve=timestamps "$t" "$out/qtest/.new"
+		mv -f "$out/qtest/.new" "$out/qtest/${t##*/}"
+	done
+}
+
+lock qemu
+case ${1:-} in
+fetch) fetch ;;
+build) build "${2:?usage: qemu.sh build OUTDIR}" ;;
+*) die "usage: qemu.sh fetch | build OUTDIR" ;;
+esac
