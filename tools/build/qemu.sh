@@ -107,6 +107,17 @@ fetch() {
 	ln -sfn "${dir##*/}" "$QDIR/current"
 }
 
+# The boot ROMs for -kernel. The Debian source has no binaries, and QEMU's own
+# build makes them only where a whole 32-bit toolchain is; -m32 is enough.
+build_roms() {
+	local rom=$1/build/pc-bios/optionrom
+	[ ! -e "$rom/pvh.bin" ] || return 0
+	printf '%s\n' "TOPSRC_DIR=$1/src" EXTRA_CFLAGS=-m32 CC=gcc CCAS=gcc LD=ld \
+		OBJCOPY=objcopy >"$rom/config.mak"
+	rm -f "$rom/config-cc.mak"
+	quiet "$1/roms.log" make -C "$rom" all || die "QEMU's boot ROMs do not build"
+}
+
 build() {
 	local out=$1 targets=() t
 	fetch
@@ -126,8 +137,10 @@ build() {
 	fi
 	quiet "$dir/build.log" ninja -C "$dir/build" -j "$JOBS" "${targets[@]}" ||
 		die "QEMU does not build"
-	mkdir -p "$out/qtest"
-	cp -u --preserve=timestamps "$dir/build/qemu-system-x86_64" "$out/.new"
+	build_roms "$dir"
+	mkdir -p "$out/qtest" "$out/pc-bios"
+	cp -u "$dir/build/pc-bios/optionrom"/{pvh,linuxboot_dma,kvmvapic}.bin "$out/pc-bios/"
+	cp --preserve=timestamps "$dir/build/qemu-system-x86_64" "$out/.new"
 	mv -f "$out/.new" "$out/qemu-system-x86_64"
 	for t in "$dir/build/tests/qtest/spyre"/*; do
 		[ -f "$t" ] && [ -x "$t" ] || continue
