@@ -3,8 +3,8 @@
  * Conversions between fp32 and the card's storage formats: the definition, one value at a time. Vector
  * code elsewhere must agree with these for every input. A NaN always becomes one canonical code.
  */
-#ifndef SPYRE_NUM_H
-#define SPYRE_NUM_H
+#ifndef SPYRE_NUMBERS_H
+#define SPYRE_NUMBERS_H
 
 #include <stdint.h>
 #include <string.h>
