@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+#
+# The firmware image and its ELF, and the firmware's sources compiled for the host.
+
+FW_VERSION := 1.0.0
+FW_CROSS ?= riscv64-unknown-elf-
+FW_DIR := $(B)/firmware
+FW_IMAGE := $(FW_DIR)/spyre/spyre-dd2-1.fw
+FW_ELF := $(FW_DIR)/spyre-dd2-1.elf
+FW_ARCH := -march=rv32imc_zicsr_zifencei -mabi=ilp32
+FW_FLAGS := -std=gnu11 -Os -g $(FW_ARCH) -mcmodel=medlow -ffreestanding -fno-builtin \
+	-ffunction-sections -fdata-sections -fno-common -fno-stack-protector -fstack-usage \
+	-Wall -Wextra -Wmissing-prototypes -Wvla -Wconversion -Wno-sign-conversion -Wundef \
+	-Wstack-usage=512 -Werror -DFW_VERSION='"$(FW_VERSION)"' -Iinclude
+# Arithmetic of the compiler's own library only, and of the variant without atomics: asking with the
+# zicsr extension named finds the 64-bit one.
+FW_LIBGCC = $(shell $(FW_CROSS)gcc -march=rv32im -mabi=ilp32 -print-libgcc-file-name)
+
+FW_SRC := $(sort $(wildcard firmware/*.c))
+FW_OBJ := $(FW_SRC:firmware/%.c=$(FW_DIR)/rv32/%.o) $(FW_DIR)/rv32/start.o
+
+$(FW_DIR)/rv32/%.o: firmware/%.c firmware/build.mk
+	$(call say,FWCC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(FW_CROSS)gcc $(FW_FLAGS) -MMD -MP -c -o $@ $<
+
+$(FW_DIR)/rv32/%.o: firmware/%.S firmware/build.mk
+	$(call say,FWAS,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(FW_CROSS)gcc $(FW_ARCH) -g -Iinclude -MMD -MP -c -o $@ $<
+
+$(FW_ELF): $(FW_OBJ) firmware/firmware.lds
+	$(call say,FWLD,$@)
+	$(Q)$(FW_CROSS)gcc $(FW_ARCH) -nostdlib -static -Wl,--gc-sections -Wl,--fatal-warnings -Wl,--no-warn-rwx-segments \
+		-Wl,-T,firmware/firmware.lds -Wl,-Map,$(FW_ELF:.elf=.map) -o $@ $(FW_OBJ) $(FW_LIBGCC)
+
+$(FW_IMAGE): $(FW_ELF) firmware/mkfw.py
+	$(call say,FW,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)python3 firmware/mkfw.py --version $(FW_VERSION) $(FW_ELF) $@
+
+ALL += $(FW_IMAGE)
+.PHONY: firmware
+firmware: $(FW_IMAGE)
+
+-include $(FW_OBJ:.o=.d)

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Engines: starting jobs and taking their completions. One job per engine; which queue gets it was
+ * decided in dispatch.c.
+ */
+#include "firmware.h"
+
+#define COMPLETIONS_PER_TURN	16
+#define COST_MAX		(1u << 28)	/* half a second: what one job can set its class back */
+
+static struct engine engine[MCU_ENG_MAX];
+static u32 number;
+static u32 idle_mask[FW_KINDS];	/* bit e: engine e is of the kind and idle */
+static u32 sequence;
+static u64 hold;
+
+void engine_init(void)
+{
+	u32 e, kind;
+
+	number = reg_read(MCU_ENGINES);
+	if (number > MCU_ENG_MAX)
+		number = MCU_ENG_MAX;
+	sequence = 0;
+	hold = 0;
+	memset(engine, 0, sizeof(engine));
+	memset(idle_mask, 0, sizeof(idle_mask));
+	memset(card.engines, 0, sizeof(card.engines));
+	for (e = 0; e < number; e++) {
+		kind = reg_read(MCU_ENG_KIND(e));
+		if (!kind || kind >= FW_KINDS)
+			continue;
+		engine[e].kind = (u8)kind;
+		idle_mask[kind] |= 1u << e;
+		card.engines[kind]++;
+	}
+}
+
+u32 engine_idle(u32 kind)
+{
+	u32 e, mask = idle_mask[kind];
+
+	for (e = 0; mask; e++, mask >>= 1)
+		if (mask & 1)
+			return e;
+	return FW_NONE;
+}
+
+int engine_any_busy(void)
+{
+	u32 e;
+
+	for (e = 0; e < number; e++)
+		if (engine[e].busy)
+			return 1;
+	return 0;
+}
+
+u64 engine_hold(void)
+{
+	return hold;
+}
+
+void engine_start(u32 e, struct queue *q, const struct spyre_cb *cb)
+{
+	static struct mcu_job job;
+	struct engine *en = &engine[e];
+	struct spyre_cb *copy = (struct spyre_cb *)(void *)job.cb;
+
+	en->busy = 1;
+	en->flags = cb->flags;
+	en->queue = q;
+	en->entry = q->issue;
+	en->cookie = cb->cookie;
+	en->timeout = cb->timeout ? cb->timeout : q->timeout;
+	en->addr = cb->type == SPYRE_CB_COMPUTE ? cb->u.compute.bootaddr : 0;
+	en->tag = sequence++ << 4 | e;
+	idle_mask[en->kind] &= ~(1u << e);
+	q->inflight++;
+	fw_mem.context[q->context].inflight++;
+
+	job.context = q->context;
+	job.tag = en->tag;
+	memcpy(copy, cb, sizeof(*copy));
+	copy->timeout = en->timeout;
+	compiler_barrier();
+	reg_write(MCU_ENG_START(e), mcu_addr(&job));
+}
+
+/* Modelled SoC cycles of a job. TS words wrap; for COMPUTE its core cycles tell how often. */
+static u64 duration(const struct engine *en, const struct spyre_rb *rb)
+{
+	u32 span = rb->ts[4] - rb->ts[0];
+
+	/* Divisions in software: only for jobs that run longer than five seconds. */
+	if (en->kind == MCU_ENGINE_COMPUTE && rb->cycles >> 33 && card.core_khz)
+		return rb->cycles / card.core_khz * card.soc_khz;
+	return span;
+}
+
+static void complete(const struct mcu_completion *c, struct spyre_rb *rb)
+{
+	struct engine *en = &engine[c->engine];
+	struct queue *q = en->queue;
+	struct context *ctx = &fw_mem.context[q->context];
+	u64 busy = duration(en, rb);
+	u32 failed;
+
+	en->busy = 0;
+	en->queue = NULL;
+	idle_mask[en->kind] |= 1u << c->engine;
+	q->inflight--;
+	ctx->inflight--;
+	rb->cookie = en->cookie;
+	/* Timeouts are card time, so a slow host never causes one. */
+	if (!rb->status && en->timeout && busy > en->timeout)
+		rb->status = SPYRE_ERR_TIMEOUT;
+	dispatch_charge(en->kind, q->priority, busy > COST_MAX ? COST_MAX : (u32)busy);
+	usage_job(ctx, en->kind, busy, rb->bytes);
+	if (card.throttled && en->kind == MCU_ENGINE_COMPUTE)
+		hold = soc_time() + (busy > FW_TICK ? FW_TICK : busy);
+
+	/* Order: data (the engine's), response block, status, interrupt. */
+	if (rb->status || (en->flags & SPYRE_CB_F_RESPONSE))
+		response_write(q, en->entry, rb);
+	queue_done(q, en->entry);
+	failed = rb->status;
+	if (failed && failed != SPYRE_ERR_CANCELLED) {
+		usage_cb(ctx, 0, 1);
+		ras_cb(q, en->entry, rb, en->addr);
+	}
+	/* A reset or destroy under way is about to clear the error: there is nobody to tell. */
+	if (failed && q->op != SPYRE_MSG_QUEUE_RESET && q->op != SPYRE_MSG_QUEUE_DESTROY)
+		queue_fail(q, en->entry, failed);
+	if (failed == SPYRE_ERR_FAULT)
+		context_fault(ctx, q);
+	queue_show(q);
+	if (q->where == WHERE_BLOCKED)
+		queue_wake(q);
+	queue_check_op(q);
+	context_check_op(ctx);
+}
+
+void engine_completions(void)
+{
+	static struct mcu_completion c;
+	u32 i;
+
+	for (i = 0; i < COMPLETIONS_PER_TURN; i++) {
+		reg_write(MCU_COMPL_POP, mcu_addr(&c));
+		compiler_barrier();
+		if (!reg_read(MCU_COMPL_VALID))
+			return;
+		if (c.engine >= number || !engine[c.engine].busy || engine[c.engine].tag != c.tag) {
+			log_line(LOG_ERROR, "engine %u completed job %x, which it was not given",
+				 c.engine, c.tag);
+			continue;
+		}
+		complete(&c, (struct spyre_rb *)(void *)c.rb);
+	}
+}
+
+void engine_cancel(const struct queue *q)
+{
+	u32 e;
+
+	for (e = 0; e < number; e++)
+		if (engine[e].busy && engine[e].queue == q)
+			reg_write(MCU_ENG_STATUS(e), 1);
+}
