@@ -9,6 +9,9 @@
 #   vmlinuz   the image
 #   build/    what "make -C" needs to build modules
 #   lib/modules/RELEASE/  the modules, with a depmod'ed index
+#   source/   of linux-source, only: scripts/ (checkpatch, coccicheck) and the
+#             kselftest harness
+#   linux-source.tar.xz   all of it, for the debug kernel
 
 . "$(dirname "$0")/common.sh"
 
@@ -34,7 +37,14 @@ fetch() {
 		rm -rf "$tmp"
 		mkdir -p "$tmp"
 		deb_unpack "$tmp" "linux-image-$rel" "linux-headers-$rel" \
-			"linux-headers-$abi-common" "linux-kbuild-$abi"
+			"linux-headers-$abi-common" "linux-kbuild-$abi" \
+			"linux-source-6.12=$ver"
+		mv "$tmp/usr/src/linux-source-6.12.tar.xz" "$tmp/linux-source.tar.xz"
+		mkdir "$tmp/source"
+		tar -xJf "$tmp/linux-source.tar.xz" -C "$tmp/source" --strip-components=1 \
+			--wildcards --no-wildcards-match-slash 'linux-source-*/scripts' \
+			'linux-source-*/tools/testing/selftests/kselftest*.h' \
+			'linux-source-*/.clang-format'
 		rm -rf "$dst"
 		mv "$tmp" "$dst"
 		# The headers name each other by their installed place.
@@ -42,6 +52,7 @@ fetch() {
 			 "$dst/usr/src/linux-headers-$rel/.kernelvariables"; do
 			[ ! -e "$f" ] || sed -i "s|/usr/src/|$dst/usr/src/|g" "$f"
 		done
+		# Debian 13 has everything below /usr.
 		[ -d "$dst/lib" ] || ln -s usr/lib "$dst/lib"
 		for f in "$dst/usr/src/linux-headers-$rel"/* "$dst/usr/src/linux-headers-$abi-common"/*; do
 			if [ -L "$f" ] && [ ! -e "$f" ]; then
@@ -49,6 +60,8 @@ fetch() {
 			fi
 		done
 		ln -sfn "usr/src/linux-headers-$rel" "$dst/build"
+		ln -sfn "$dst/build" "$dst/lib/modules/$rel/build"
+		ln -sfn "$dst/usr/src/linux-headers-$abi-common" "$dst/lib/modules/$rel/source"
 		ln -sfn "boot/vmlinuz-$rel" "$dst/vmlinuz"
 		echo "$rel" >"$dst/release"
 		echo "$ver" >"$dst/version"
