@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+# spyre-bench: the host half is tools/spyre-bench; the guest half and the BLAS to compare with are C.
+
+bench_src := $(wildcard tools/bench/*.c)
+bench_guest := $(filter-out tools/bench/blas.c,$(bench_src))
+bench_obj := $(bench_src:%.c=$(B)/%.o)
+
+$(bench_obj): $(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(INC) -Iuserspace/libspyrert/include -Iuserspace/libspyreprog/include \
+		$$(pkg-config --cflags openblas) -MMD -MP -c -o $@ $<
+
+$(B)/tools/spyre-bench-guest: $(bench_guest:%.c=$(B)/%.o) $(SPYREPROG) $(SPYRERT)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -o $@ $(bench_guest:%.c=$(B)/%.o) $(SPYREPROG) $(SPYRERT_LINK) \
+		$$(pkg-config --libs openblas) -lm
+
+$(B)/tools/spyre-bench-blas: $(B)/tools/bench/blas.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -o $@ $< $$(pkg-config --libs openblas)
+
+ALL += $(B)/tools/spyre-bench-guest $(B)/tools/spyre-bench-blas
+BENCH := tools/spyre-bench --build $(B)
+-include $(bench_obj:.o=.d)

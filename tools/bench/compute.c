@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include <cblas.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <spyregen.h>
+
+#include "bench.h"
+
+/* A DL16 matrix product that is ready to launch: operands and result on the card. */
+struct product {
+	struct spyrert_program *program;
+	spyrert_ptr a, b, c;
+	uint64_t a_bytes, b_bytes, c_bytes;
+	uint32_t m, n, k;
+};
+
+static float value(uint64_t i)
+{
+	return (float)((i * 2654435761u >> 16) % 33) / 16 - 1;
+}
+
+static void product_load(struct bench *b, struct product *p, uint32_t m, uint32_t n, uint32_t k)
+{
+	struct spyregen_matmul mm = {
+		.m = m, .n = n, .k = k, .in = SPYRE_SEN169_FP16, .out = SPYRE_SEN169_FP16,
+	};
+	char err[200];
+	struct spyreprog_job *job = spyregen_matmul(&mm, err);
+	void *bin;
+	size_t size;
+
+	if (!job)
+		bench_die("matmul %ux%ux%u: %s", m, n, k, err);
+	if (spyreprog_job_finish(job, &bin, &size))
+		bench_die("matmul %ux%ux%u: %s", m, n, k, spyreprog_job_error(job));
+	bench_check(spyrert_program_load_binary(b->dev, bin, size, &p->program), "program");
+	free(bin);
+	spyreprog_job_free(job);
+	p->m = m;
+	p->n = n;
+	p->k = k;
+	p->a_bytes = spyregen_bytes(SPYRE_SEN169_FP16, m, k);
+	p->b_bytes = spyregen_weight_bytes(SPYRE_SEN169_FP16, k, n);
+	p->c_bytes = spyregen_bytes(SPYRE_SEN169_FP16, m, n);
+	bench_check(spyrert_malloc(b->dev, p->a_bytes, &p->a), "device memory");
+	bench_check(spyrert_malloc(b->dev, p->b_bytes, &p->b), "device memory");
+	bench_check(spyrert_malloc(b->dev, p->c_bytes, &p->c), "device memory");
+}
+
+static void product_free(struct bench *b, struct product *p)
+{
+	bench_check(spyrert_free(b->dev, p->a), "free");
+	bench_check(spyrert_free(b->dev, p->b), "free");
+	bench_check(spyrert_free(b->dev, p->c), "free");
+	bench_check(spyrert_program_unload(p->program), "unload");
+}
+
+/* Numbers as they lie on the card; the emulated CPU converts too slowly to do so in every round. */
+static void product_fill(struct bench *b, struct product *p)
+{
+	uint64_t bytes = p->a_bytes > p->b_bytes ? p->a_bytes : p->b_bytes, i;
+	uint16_t *raw = malloc(bytes);
+
+	if (!raw)
+		bench_die("out of memory");
+	/* DL16 codes of values between about 1/4 and 4, both signs. */
+	for (i = 0; i < bytes / 2; i++)
+		raw[i] = (uint16_t)(0x3a00 + (i * 2654435761u >> 20) % 0x0800 + (i & 1 ? 0x8000 : 0));
+	bench_check(spyrert_memcpy_h2d(b->dev, p->a, raw, p->a_bytes), "h2d");
+	bench_check(spyrert_memcpy_h2d(b->dev, p->b, raw, p->b_bytes), "h2d");
+	free(raw);
+}
+
+static double product_run(struct bench *b, struct product *p)
+{
+	uint64_t symbols[3] = { p->a, p->b, p->c };
+	struct spyrert_stream *s = spyrert_default_stream(b->dev);
+	double t = bench_now();
+
+	bench_check(spyrert_launch(s, p->program, symbols, 3, 0, 0), "launch");
+	bench_check(spyrert_stream_synchronize(s, SPYRERT_FOREVER), "matmul");
+	return bench_now() - t;
+}
+
+/* Waits while the host measures its own side, so that the two do not share the processors. */
+static void turn(void)
+{
+	char line[16];
+
+	fputs("{\"mark\": \"turn\"}\n", stdout);
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		bench_die("the host half is gone");
+}
+
+void bench_matmul(struct bench *b)
+{
+	struct product p;
+	int i;
+
+	product_load(b, &p, 2048, 2048, 2048);
+	product_fill(b, &p);
+	product_run(b, &p);
+	for (i = 0; i < BENCH_ROUNDS; i++) {
+		turn();
+		bench_sample("matmul-dl16", 2.0 * 2048 * 2048 * 2048 / product_run(b, &p), 0);
+	}
+	product_free(b, &p);
+}
+
+/* The whole kernel: launch to result, the timing pass included (a new program each round). */
+void bench_ktir(struct bench *b)
+{
+	struct product p;
+	int i;
+
+	for (i = 0; i < BENCH_ROUNDS; i++) {
+		product_load(b, &p, 64, 8192, 2048);
+		product_fill(b, &p);
+		bench_sample("kernel-ktir", product_run(b, &p), 1);
+		product_free(b, &p);
+	}
+}
+
+#define SIDE	512u
+
+/*
+ * The same 512-cubed product of fp32 host matrices two ways: on the guest's CPU, and on the card with copies
+ * and waiting. Both sides start from operands in their own format.
+ */
+void bench_guest_speedup(struct bench *b)
+{
+	struct spyrert_stream *s = spyrert_default_stream(b->dev);
+	struct product p;
+	float *m = malloc(3 * sizeof(*m) * SIDE * SIDE);
+	void *ha, *hb, *hc;
+	uint64_t i;
+	int round;
+
+	if (!m)
+		bench_die("out of memory");
+	product_load(b, &p, SIDE, SIDE, SIDE);
+	bench_check(spyrert_host_alloc(b->dev, p.a_bytes, &ha), "pinned memory");
+	bench_check(spyrert_host_alloc(b->dev, p.b_bytes, &hb), "pinned memory");
+	bench_check(spyrert_host_alloc(b->dev, p.c_bytes, &hc), "pinned memory");
+	for (i = 0; i < 2 * SIDE * SIDE; i++)
+		m[i] = value(i);
+	spyregen_pack(ha, SPYRE_SEN169_FP16, m, SIDE, SIDE, SIDE);
+	spyregen_pack_weights(hb, SPYRE_SEN169_FP16, m + SIDE * SIDE, SIDE, SIDE, SIDE);
+	for (round = 0; round < BENCH_ROUNDS; round++) {
+		uint64_t symbols[3] = { p.a, p.b, p.c };
+		double t0 = bench_now(), t1;
+
+		bench_check(spyrert_memcpy_h2d_async(s, p.a, ha, p.a_bytes), "h2d");
+		bench_check(spyrert_memcpy_h2d_async(s, p.b, hb, p.b_bytes), "h2d");
+		bench_check(spyrert_launch(s, p.program, symbols, 3, 0, 0), "launch");
+		bench_check(spyrert_memcpy_d2h_async(s, hc, p.c, p.c_bytes), "d2h");
+		bench_check(spyrert_stream_synchronize(s, SPYRERT_FOREVER), "matmul");
+		t1 = bench_now();
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIDE, SIDE, SIDE, 1, m, SIDE,
+			    m + SIDE * SIDE, SIDE, 0, m + 2 * SIDE * SIDE, SIDE);
+		bench_sample("guest-speedup", t1 - t0, bench_now() - t1);
+	}
+	bench_check(spyrert_host_free(b->dev, ha), "free");
+	bench_check(spyrert_host_free(b->dev, hb), "free");
+	bench_check(spyrert_host_free(b->dev, hc), "free");
+	product_free(b, &p);
+	free(m);
+}
+
+/* Card time from the first of two marks to the second. */
+static double card_seconds(struct spyrert_event *start, struct spyrert_event *end)
+{
+	double ns;
+
+	bench_check(spyrert_event_elapsed(start, end, &ns), "elapsed");
+	return ns * 1e-9;
+}
+
+#define OVERLAP_COPIES	4
+#define OVERLAP_BYTES	(16ull << 20)
+
+/*
+ * Copies on one stream, computing on another, in card time: alone, alone, together. Together they may take
+ * little more than the longer one.
+ */
+void bench_overlap(struct bench *b)
+{
+	struct spyrert_stream *copy, *compute;
+	struct spyrert_event *begin, *end_copy, *end_compute;
+	struct product p;
+	spyrert_ptr dev;
+	void *host;
+	int round, i, which;
+
+	product_load(b, &p, 1024, 1024, 1024);
+	product_fill(b, &p);
+	product_run(b, &p);
+	bench_check(spyrert_host_alloc(b->dev, OVERLAP_BYTES, &host), "pinned memory");
+	memset(host, 1, OVERLAP_BYTES);
+	bench_check(spyrert_malloc(b->dev, OVERLAP_BYTES, &dev), "device memory");
+	bench_check(spyrert_stream_create(b->dev, NULL, &copy), "stream");
+	bench_check(spyrert_stream_create(b->dev, NULL, &compute), "stream");
+	bench_check(spyrert_event_create(b->dev, 0, &begin), "event");
+	bench_check(spyrert_event_create(b->dev, 0, &end_copy), "event");
+	bench_check(spyrert_event_create(b->dev, 0, &end_compute), "event");
+	for (round = 0; round < BENCH_ROUNDS; round++) {
+		uint64_t symbols[3] = { p.a, p.b, p.c };
+		double t[3];
+
+		for (which = 1; which <= 3; which++) {
+			double tc = 0, tx = 0;
+
+			bench_check(spyrert_event_record(begin, copy), "record");
+			bench_check(spyrert_stream_wait_event(compute, begin), "wait");
+			for (i = 0; i < OVERLAP_COPIES && (which & 1); i++)
+				bench_check(spyrert_memcpy_h2d_async(copy, dev, host, OVERLAP_BYTES), "h2d");
+			for (i = 0; i < OVERLAP_COPIES && (which & 2); i++)
+				bench_check(spyrert_launch(compute, p.program, symbols, 3, 0, 0), "launch");
+			bench_check(spyrert_event_record(end_copy, copy), "record");
+			bench_check(spyrert_event_record(end_compute, compute), "record");
+			bench_check(spyrert_stream_synchronize(copy, SPYRERT_FOREVER), "synchronize");
+			bench_check(spyrert_stream_synchronize(compute, SPYRERT_FOREVER), "synchronize");
+			if (which & 1)
+				tc = card_seconds(begin, end_copy);
+			if (which & 2)
+				tx = card_seconds(begin, end_compute);
+			t[which - 1] = tc > tx ? tc : tx;
+		}
+		bench_sample("overlap", t[2], t[0] > t[1] ? t[0] : t[1]);
+	}
+	bench_check(spyrert_event_destroy(begin), "destroy");
+	bench_check(spyrert_event_destroy(end_copy), "destroy");
+	bench_check(spyrert_event_destroy(end_compute), "destroy");
+	bench_check(spyrert_stream_destroy(copy), "destroy");
+	bench_check(spyrert_stream_destroy(compute), "destroy");
+	bench_check(spyrert_free(b->dev, dev), "free");
+	bench_check(spyrert_host_free(b->dev, host), "free");
+	product_free(b, &p);
+}
