@@ -85,7 +85,7 @@ $(B)/deps.mk: tools/build/deps.txt tools/build/deps.sh tools/build/common.sh
 -include qemu-device/model/build.mk
 -include firmware/build.mk
 -include kernel/build.mk
--include userspace/build.mk
+-include $(sort $(wildcard userspace/*/build.mk)) userspace/build.mk
 -include tools/build.mk
 -include tests/build.mk
 -include Documentation/build.mk
