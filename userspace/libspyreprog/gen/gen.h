@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by the generators. Internal. */
+#ifndef SPYREGEN_GEN_H
+#define SPYREGEN_GEN_H
+
+#include <stdarg.h>
+
+#include <spyre/hw.h>
+
+#include "spyregen.h"
+
+#define TILE_BYTES	8192u	/* an XRF tile: 64 sticks */
+#define BURST		32u	/* sticks of the longest L3 access */
+
+void *gen_fail(char *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool gen_is16(enum spyre_format fmt);
+unsigned int gen_lane_words(enum spyre_format fmt);	/* sticks that 64 lanes take: 1 or 2 */
+
+/* words sticks by L3, contiguous on both sides; LAR and EAR move behind them. */
+void gen_l3(struct spyreprog_job *job, int p, enum spyre_op op, unsigned int lar, unsigned int ear,
+	    uint64_t words, unsigned int group);
+/* reg = value below 2^31 */
+void gen_set(struct spyreprog_job *job, int p, unsigned int reg, uint32_t value);
+
+#endif
