@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The PT's arithmetic: weight tiles and p[n] += a[k] * W[k][n]. fp32 sums are one chain of fused
+ * multiply-adds per output, k ascending; integers add modulo 2^32. Every variant gives the same bits (of
+ * NaNs: the same after canonicalisation, which happens when rows leave PT).
+ */
+#ifndef SPYRE_PT_H
+#define SPYRE_PT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <spyre/isa.h>
+
+#define PT_ROWS		128u
+#define PT_TILES	8u
+
+/*
+ * A tile as its variant wants it. 16-bit formats: fp32 [64 k][64 n], word k of the load being row k.
+ * SENINT8: 128 k, word w of the load holding rows 2w (bytes 0 to 63) and 2w + 1.
+ */
+struct pt_tile {
+	union {
+		float f[64][64];
+		int16_t w16[64][64][2];		/* pairs of k */
+		int8_t w8[32][64][4];		/* quads of k */
+	} __attribute__((aligned(64)));
+	int32_t bias[64];			/* variant's correction per column */
+};
+
+struct pt_ops {
+	const char *name;
+	/* 64 words of a 16-bit format, or of SENINT8. */
+	void (*load)(struct pt_tile *t, const uint8_t *words, enum spyre_format fmt);
+	/*
+	 * n words of activations onto (onto) or into n rows of 64 lanes. rows is 64-byte aligned. */
+	void (*mm)(uint32_t *rows, const uint8_t *words, size_t n, const struct pt_tile *t, enum spyre_format fmt,
+		   bool onto);
+};
+
+extern const struct pt_ops spyre_pt_ops_plain, spyre_pt_ops_avx2, spyre_pt_ops_avx512, spyre_pt_ops_vnni;
+
+const struct pt_ops *spyre_pt_ops_best(void);
+const struct pt_ops *const *spyre_pt_ops_all(void);
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Body of the PT kernels for one vector width; the includer defines PT_OPS, PT_NAME and the block:
+ * MR rows times NV vectors of columns held in registers. Vectors run across columns, never across k.
+ */
+#include "pt.h"
+#include "vec_w.h"
+
+VINL void widen_word(float *dst, const uint8_t *src, enum spyre_format fmt)
+{
+	const uint16_t *h = (const uint16_t *)src;
+	unsigned int i;
+
+	switch (fmt) {
+	case SPYRE_SEN169_FP16:
+		for (i = 0; i < 64; i += VW)
+			v_st(dst + i, v_widen_dl16(v_ld16(h + i)));
+		break;
+	case SPYRE_IEEE_FP16:
+		for (i = 0; i < 64; i += VW)
+			v_st(dst + i, v_widen_f16(h + i));
+		break;
+	default:
+		for (i = 0; i < 64; i += VW)
+			v_st(dst + i, v_widen_bf16(v_ld16(h + i)));
+		break;
+	}
+}
+
+/* R rows, NV vectors: a[r][k] * w[k][column], k ascending. */
+#define KERNEL(NAME, R) \
+static __attribute__((noinline)) void NAME(float *rows, const float *a, const float *w, bool onto) \
+{ \
+	vf acc[R][NV]; \
+	unsigned int r, v, k; \
+	_Pragma("GCC unroll 16") \
+	for (r = 0; r < R; r++) \
+		_Pragma("GCC unroll 8") \
+		for (v = 0; v < NV; v++) \
+			acc[r][v] = onto ? (vf)v_ld(rows + r * 64 + v * VW) : (vf){ 0 }; \
+	for (k = 0; k < 64; k++, w += 64) { \
+		vf b[NV]; \
+		_Pragma("GCC unroll 8") \
+		for (v = 0; v < NV; v++) \
+			b[v] = (vf)v_ld(w + v * VW); \
+		_Pragma("GCC unroll 16") \
+		for (r = 0; r < R; r++) { \
+			vf x = v_f(a[r * 64 + k]); \
+			_Pragma("GCC unroll 8") \
+			for (v = 0; v < NV; v++) \
+				acc[r][v] = v_fma(x, b[v], acc[r][v]); \
+		} \
+	} \
+	_Pragma("GCC unroll 16") \
+	for (r = 0; r < R; r++) \
+		_Pragma("GCC unroll 8") \
+		for (v = 0; v < NV; v++) \
+			v_st(rows + r * 64 + v * VW, (vu)acc[r][v]); \
+}
+KERNEL(kernel_mr, MR)
+KERNEL(kernel_2, 2)
+KERNEL(kernel_1, 1)
+
+static void mm_float(uint32_t *rows, const uint8_t *words, size_t n, const struct pt_tile *t,
+		     enum spyre_format fmt, bool onto)
+{
+	float a[MR][64] __attribute__((aligned(64)));
+	float *p = (float *)rows;
+	unsigned int r, col, m;
+
+	while (n) {
+		m = n >= MR ? MR : n >= 2 ? 2 : 1;
+		for (r = 0; r < m; r++)
+			widen_word(a[r], words + r * 128, fmt);
+		for (col = 0; col < 64; col += NV * VW) {
+			if (m == MR)
+				kernel_mr(p + col, a[0], &t->f[0][col], onto);
+			else if (m == 2)
+				kernel_2(p + col, a[0], &t->f[0][col], onto);
+			else
+				kernel_1(p + col, a[0], &t->f[0][col], onto);
+		}
+		p += m * 64;
+		words += m * 128;
+		n -= m;
+	}
+}
+
+static void load_float(struct pt_tile *t, const uint8_t *words, enum spyre_format fmt)
+{
+	unsigned int k;
+
+	for (k = 0; k < 64; k++)
+		widen_word(t->f[k], words + k * 128, fmt);
+}
+
+#if defined(PT_VNNI)
+/*
+ * u8 x s8 dot products of four: activations are biased by 128, and 128 times the column's sum is taken
+ * off again. No step saturates, so the sum is exact modulo 2^32.
+ */
+static void load_int8(struct pt_tile *t, const uint8_t *words)
+{
+	unsigned int k, n;
+
+	memset(t->bias, 0, sizeof(t->bias));
+	for (k = 0; k < 128; k++) {
+		for (n = 0; n < 64; n++) {
+			int8_t w = (int8_t)words[k * 64 + n];
+
+			t->w8[k / 4][n][k % 4] = w;
+			t->bias[n] -= 128 * w;
+		}
+	}
+}
+
+#define IKERNEL(R) \
+static __attribute__((noinline)) void ikernel_##R(uint32_t *rows, const uint8_t *a, const struct pt_tile *t, \
+						  bool onto) \
+{ \
+	__m512i acc[R][4]; \
+	unsigned int r, v, k; \
+	_Pragma("GCC unroll 16") \
+	for (r = 0; r < R; r++) \
+		_Pragma("GCC unroll 8") \
+		for (v = 0; v < 4; v++) { \
+			acc[r][v] = _mm512_load_si512(t->bias + v * 16); \
+			if (onto) \
+				acc[r][v] = _mm512_add_epi32(acc[r][v], _mm512_load_si512(rows + r * 64 + v * 16)); \
+		} \
+	for (k = 0; k < 32; k++) { \
+		__m512i b[4]; \
+		_Pragma("GCC unroll 8") \
+		for (v = 0; v < 4; v++) \
+			b[v] = _mm512_load_si512(&t->w8[k][v * 16]); \
+		_Pragma("GCC unroll 16") \
+		for (r = 0; r < R; r++) { \
+			int32_t q; \
+			__m512i x; \
+			memcpy(&q, a + r * 128 + k * 4, 4); \
+			x = _mm512_set1_epi32(q); \
+			_Pragma("GCC unroll 8") \
+			for (v = 0; v < 4; v++) \
+				acc[r][v] = _mm512_dpbusd_epi32(acc[r][v], x, b[v]); \
+		} \
+	} \
+	_Pragma("GCC unroll 16") \
+	for (r = 0; r < R; r++) \
+		_Pragma("GCC unroll 8") \
+		for (v = 0; v < 4; v++) \
+			_mm512_store_si512(rows + r * 64 + v * 16, acc[r][v]); \
+}
+IKERNEL(6)
+IKERNEL(2)
+IKERNEL(1)
+
+static void mm_int8(uint32_t *rows, const uint8_t *words, size_t n, const struct pt_tile *t, bool onto)
+{
+	uint8_t a[6 * 128] __attribute__((aligned(64)));
+	unsigned int m;
+	size_t i;
+
+	while (n) {
+		m = n >= 6 ? 6 : n >= 2 ? 2 : 1;
+		for (i = 0; i < m * 128u; i++)
+			a[i] = words[i] ^ 0x80;
+		if (m == 6)
+			ikernel_6(rows, a, t, onto);
+		else if (m == 2)
+			ikernel_2(rows, a, t, onto);
+		else
+			ikernel_1(rows, a, t, onto);
+		rows += m * 64;
+		words += m * 128;
+		n -= m;
+	}
+}
+#elif VW >= 8
+/* Pairs of k widened to 16 bits: the multiply-add of pairs cannot overflow. */
+static void load_int8(struct pt_tile *t, const uint8_t *words)
+{
+	unsigned int k, n;
+
+	for (k = 0; k < 128; k++)
+		for (n = 0; n < 64; n++)
+			t->w16[k / 2][n][k % 2] = (int8_t)words[k * 64 + n];
+}
+
+static void mm_int8(uint32_t *rows, const uint8_t *words, size_t n, const struct pt_tile *t, bool onto)
+{
+	int16_t a[2][128] __attribute__((aligned(64)));
+	unsigned int col, k, i, m, r;
+
+	for (; n; n -= m, rows += m * 64, words += m * 128) {
+		m = n >= 2 ? 2 : 1;
+		for (r = 0; r < m; r++)
+			for (i = 0; i < 128; i++)
+				a[r][i] = (int8_t)words[r * 128 + i];
+		if (m == 1)
+			memcpy(a[1], a[0], sizeof(a[0]));
+		for (col = 0; col < 64; col += 32) {
+			__m256i acc[2][4];
+
+			for (r = 0; r < 2; r++)
+				for (i = 0; i < 4; i++)
+					acc[r][i] = onto && r < m ?
+						_mm256_load_si256((void *)(rows + r * 64 + col + i * 8)) :
+						_mm256_setzero_si256();
+			for (k = 0; k < 64; k++) {
+				int32_t q0, q1;
+				__m256i x0, x1;
+
+				memcpy(&q0, &a[0][2 * k], 4);
+				memcpy(&q1, &a[1][2 * k], 4);
+				x0 = _mm256_set1_epi32(q0);
+				x1 = _mm256_set1_epi32(q1);
+#pragma GCC unroll 4
+				for (i = 0; i < 4; i++) {
+					__m256i b = _mm256_load_si256((void *)t->w16[k][col + i * 8]);
+
+					acc[0][i] = _mm256_add_epi32(acc[0][i], _mm256_madd_epi16(x0, b));
+					acc[1][i] = _mm256_add_epi32(acc[1][i], _mm256_madd_epi16(x1, b));
+				}
+			}
+			for (r = 0; r < m; r++)
+				for (i = 0; i < 4; i++)
+					_mm256_store_si256((void *)(rows + r * 64 + col + i * 8), acc[r][i]);
+		}
+	}
+}
+#else
+static void load_int8(struct pt_tile *t, const uint8_t *words)
+{
+	memcpy(t->w8, words, 128 * 64);
+}
+
+static void mm_int8(uint32_t *rows, const uint8_t *words, size_t n, const struct pt_tile *t, bool onto)
+{
+	const int8_t *w = &t->w8[0][0][0];
+	unsigned int k, i;
+
+	for (; n--; rows += 64, words += 128) {
+		if (!onto)
+			memset(rows, 0, 64 * sizeof(*rows));
+		for (k = 0; k < 128; k++)
+			for (i = 0; i < 64; i++)
+				rows[i] += (uint32_t)((int8_t)words[k] * w[k * 64 + i]);
+	}
+}
+#endif
+
+static void load(struct pt_tile *t, const uint8_t *words, enum spyre_format fmt)
+{
+	if (fmt == SPYRE_SENINT8)
+		load_int8(t, words);
+	else
+		load_float(t, words, fmt);
+}
+
+static void mm(uint32_t *rows, const uint8_t *words, size_t n, const struct pt_tile *t, enum spyre_format fmt,
+	       bool onto)
+{
+	if (fmt == SPYRE_SENINT8)
+		mm_int8(rows, words, n, t, onto);
+	else
+		mm_float(rows, words, n, t, fmt, onto);
+}
+
+const struct pt_ops PT_OPS = { .name = PT_NAME, .load = load, .mm = mm };

@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: MIT */
+/* The SoC's boundary: the cache of decoded programs, launch checks, and the pool that runs cores. */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "soc_int.h"
+
+/* Containers kept decoded: as many as fit, the last one always. */
+#define CACHE_BYTES	(64u << 20)
+#define TIMES_MAX	4096u
+
+static void *worker_main(void *arg);
+
+/* --- Life ----------------------------------------------------------------------------------- */
+
+struct spyre_soc *spyre_soc_new(const struct spyre_soc_config *cfg)
+{
+	struct spyre_soc *soc = calloc(1, sizeof(*soc));
+	unsigned int i;
+
+	if (!soc)
+		return NULL;
+	soc->cfg = *cfg;
+	if (!soc->cfg.threads)
+		soc->cfg.threads = 1;
+	soc->vec = spyre_vec_ops_best();
+	soc->pt = spyre_pt_ops_best();
+	pthread_mutex_init(&soc->lock, NULL);
+	pthread_cond_init(&soc->work, NULL);
+	pthread_cond_init(&soc->idle, NULL);
+	soc->core = calloc(32, sizeof(*soc->core));
+	soc->workers = calloc(soc->cfg.threads, sizeof(*soc->workers));
+	if (!soc->core || !soc->workers)
+		goto fail;
+	for (i = 0; i < 32; i++) {
+		struct core *c = &soc->core[i];
+
+		c->soc = soc;
+		c->id = i;
+		/* Zero pages until they are used. */
+		c->lx = mmap(NULL, SPYRE_LX_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (c->lx == MAP_FAILED) {
+			c->lx = NULL;
+			goto fail;
+		}
+	}
+	for (i = 1; i < soc->cfg.threads; i++) {
+		struct worker *w = &soc->workers[i];
+
+		w->soc = soc;
+		w->id = i;
+		/* With fewer threads than asked for everything is only slower. */
+		if (pthread_create(&w->thread, NULL, worker_main, w))
+			break;
+		soc->nworkers++;
+	}
+	return soc;
+fail:
+	spyre_soc_free(soc);
+	return NULL;
+}
+
+static void forget(struct spyre_soc *soc)
+{
+	struct job *j;
+	struct timed *t;
+
+	while ((j = soc->jobs)) {
+		soc->jobs = j->next;
+		spyre_job_free(j);
+	}
+	while ((t = soc->times)) {
+		soc->times = t->next;
+		free(t);
+	}
+	soc->jobs_bytes = 0;
+	soc->ntimes = 0;
+	soc->job = NULL;
+}
+
+void spyre_soc_free(struct spyre_soc *soc)
+{
+	unsigned int i;
+
+	if (!soc)
+		return;
+	pthread_mutex_lock(&soc->lock);
+	soc->quit = true;
+	pthread_cond_broadcast(&soc->work);
+	pthread_mutex_unlock(&soc->lock);
+	for (i = 1; i <= soc->nworkers; i++)
+		pthread_join(soc->workers[i].thread, NULL);
+	for (i = 0; soc->core && i < 32; i++) {
+		spyre_core_free(&soc->core[i]);
+		if (soc->core[i].lx)
+			munmap(soc->core[i].lx, SPYRE_LX_SIZE);
+	}
+	for (i = 0; i < SPYRE_JOB_GROUPS; i++)
+		free(soc->group[i].e);
+	forget(soc);
+	free(soc->stuck);
+	free(soc->core);
+	free(soc->workers);
+	pthread_cond_destroy(&soc->idle);
+	pthread_cond_destroy(&soc->work);
+	pthread_mutex_destroy(&soc->lock);
+	free(soc);
+}
+
+void spyre_soc_reset(struct spyre_soc *soc, uint32_t cores)
+{
+	unsigned int i;
+
+	forget(soc);
+	soc->cfg.cores = cores;
+	soc->lx_valid = false;
+	soc->nstuck = 0;
+	for (i = 0; i < 32; i++) {
+		struct core *c = &soc->core[i];
+
+		/* Gives the memory back; reads as zero again. */
+		if (c->lx_dirty)
+			madvise(c->lx, SPYRE_LX_SIZE, MADV_DONTNEED);
+		c->lx_dirty = 0;
+	}
+}
+
+size_t spyre_soc_stuck(struct spyre_soc *soc, struct spyre_stuck *out, size_t max)
+{
+	if (max > soc->nstuck)
+		max = soc->nstuck;
+	if (max)
+		memcpy(out, soc->stuck, max * sizeof(*out));
+	return soc->nstuck;
+}
+
+void spyre_soc_fail(struct spyre_rb *rb, enum spyre_status status, enum spyre_prog_err code, unsigned int core,
+		    unsigned int unit, uint32_t pc)
+{
+	rb->status = status;
+	rb->err_code = code;
+	rb->err_core = (uint16_t)core;
+	rb->err_unit = (uint16_t)unit;
+	rb->err_pc = pc;
+}
+
+static bool fail(struct spyre_rb *rb, enum spyre_status status)
+{
+	spyre_soc_fail(rb, status, SPYRE_PE_NONE, 0xffff, 0xffff, 0);
+	return false;
+}
+
+static bool mem_fail(struct spyre_rb *rb, enum spyre_hmi_mode mode, uint64_t addr, enum spyre_syndrome syn,
+		     unsigned int snid)
+{
+	fail(rb, SPYRE_ERR_FAULT);
+	rb->rb_hmierr_mode = mode;
+	rb->rb_hmierr_addr = addr;
+	rb->rb_hmierr_syndrome = syn;
+	rb->rb_hmierr_snid = snid;
+	return false;
+}
+
+/* --- Fetching ------------------------------------------------------------------------------- */
+
+enum fetch { FETCH_COPY, FETCH_COMPARE };
+
+/*
+ * Copies or compares bytes of the job's memory, with a checkpoint each 64 KiB. *same: all were equal.
+ */
+static bool fetch(struct spyre_soc *soc, uint64_t addr, uint8_t *buf, uint64_t bytes, enum fetch what, bool *same,
+		  bool host, struct spyre_rb *rb)
+{
+	const struct spyre_soc_mem *mem = soc->req.mem;
+	uint64_t len;
+	const uint8_t *p;
+
+	while (bytes) {
+		enum spyre_syndrome syn = SPYRE_SYN_RANGE;
+
+		if (soc_checkpoint(soc, 0))
+			return fail(rb, SPYRE_ERR_CANCELLED);
+		len = bytes < 65536 ? bytes : 65536;
+		if (host)
+			p = mem->hmva ? mem->hmva(mem->opaque, addr, &len, &syn) : NULL;
+		else
+			p = addr < SPYRE_DMVA_SIZE ? mem->dmva(mem->opaque, addr, &len, false, &syn) : NULL;
+		if (!p)
+			return mem_fail(rb, host ? SPYRE_HMI_HOST_READ : SPYRE_HMI_FETCH, addr, syn, 0);
+		if (len > bytes)
+			len = bytes;
+		if (len > 65536)
+			len = 65536;
+		if (what == FETCH_COPY) {
+			memcpy(buf, p, len);
+		} else if (memcmp(buf, p, len)) {
+			*same = false;
+			return true;
+		}
+		addr += len;
+		buf += len;
+		bytes -= len;
+	}
+	if (same)
+		*same = true;
+	return true;
+}
+
+static void bad_program(struct spyre_rb *rb, const struct job_error *e)
+{
+	spyre_soc_fail(rb, SPYRE_ERR_BAD_PROGRAM, e->code, e->core, e->unit, e->pc);
+}
+
+static void cache_put(struct spyre_soc *soc, struct job *job)
+{
+	struct job **p, *old;
+	uint64_t sum = 0;
+
+	job->id = ++soc->next_id;
+	job->next = soc->jobs;
+	soc->jobs = job;
+	for (p = &soc->jobs; *p; ) {
+		sum += (*p)->size;
+		if (sum > CACHE_BYTES && *p != job) {
+			old = *p;
+			*p = old->next;
+			sum -= old->size;
+			spyre_job_free(old);
+		} else {
+			p = &(*p)->next;
+		}
+	}
+}
+
+/* The decoded container at bootaddr, from the cache or new. NULL with rb filled. */
+static struct job *load(struct spyre_soc *soc, struct spyre_rb *rb)
+{
+	uint64_t addr = soc->req.bootaddr;
+	struct spyre_job_header h;
+	struct job_error e;
+	struct job **p, *job;
+	uint8_t *raw;
+	bool same;
+
+	if (!fetch(soc, addr, (uint8_t *)&h, sizeof(h), FETCH_COPY, NULL, false, rb))
+		return NULL;
+	if (!spyre_job_check_header(&h, &e)) {
+		bad_program(rb, &e);
+		return NULL;
+	}
+	for (p = &soc->jobs; (job = *p); p = &job->next) {
+		if (job->size != h.size || memcmp(job->digest, h.digest, sizeof(h.digest)))
+			continue;
+		if (!fetch(soc, addr, job->raw, job->size, FETCH_COMPARE, &same, false, rb))
+			return NULL;
+		if (!same)
+			continue;
+		*p = job->next;
+		job->next = soc->jobs;
+		soc->jobs = job;
+		return job;
+	}
+	raw = malloc(h.size);
+	if (!raw) {
+		fail(rb, SPYRE_ERR_INTERNAL);
+		return NULL;
+	}
+	if (!fetch(soc, addr, raw, h.size, FETCH_COPY, NULL, false, rb)) {
+		free(raw);
+		return NULL;
+	}
+	/* What was copied is what is checked: its own header may differ from the one read first. */
+	job = spyre_job_decode(raw, h.size, &e);
+	if (!job) {
+		free(raw);
+		if (e.code)
+			bad_program(rb, &e);
+		else
+			fail(rb, SPYRE_ERR_INTERNAL);
+		return NULL;
+	}
+	cache_put(soc, job);
+	return job;
+}
+
+/* --- Time, remembered ----------------------------------------------------------------------- */
+
+/* Start values that modelled time depends on, in the order of the directory. */
+static uint32_t time_keys(const struct spyre_soc *soc, uint64_t *keys)
+{
+	const struct job *job = soc->job;
+	uint32_t n = 0, i, k;
+
+	for (i = 0; i < job->nunits; i++) {
+		const struct job_unit *u = &job->units[i];
+
+		for (k = 0; k < u->ninits; k++) {
+			if (!(u->program->timed_regs & 1u << u->inits[k].reg) ||
+			    u->inits[k].symbol == SPYRE_NO_SYMBOL)
+				continue;
+			if (keys)
+				keys[n] = u->inits[k].value + soc->symbols[u->inits[k].symbol];
+			n++;
+		}
+	}
+	return n;
+}
+
+static bool timed(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb)
+{
+	uint32_t n = time_keys(soc, NULL);
+	struct timed *t, **p, *hit;
+
+	t = malloc(sizeof(*t) + n * sizeof(t->keys[0]));
+	if (!t)
+		return fail(rb, SPYRE_ERR_INTERNAL);
+	time_keys(soc, t->keys);
+	for (p = &soc->times; (hit = *p); p = &hit->next) {
+		if (hit->job != soc->job->id || hit->nkeys != n ||
+		    memcmp(hit->keys, t->keys, n * sizeof(t->keys[0])))
+			continue;
+		free(t);
+		*p = hit->next;
+		hit->next = soc->times;
+		soc->times = hit;
+		*time = hit->time;
+		return true;
+	}
+	if (!spyre_time_job(soc, time, rb)) {
+		free(t);
+		return false;
+	}
+	t->job = soc->job->id;
+	t->nkeys = n;
+	t->time = *time;
+	t->next = soc->times;
+	soc->times = t;
+	if (++soc->ntimes > TIMES_MAX) {
+		for (p = &soc->times; (*p)->next; p = &(*p)->next)
+			;
+		free(*p);
+		*p = NULL;
+		soc->ntimes--;
+	}
+	return true;
+}
+
+/* --- Launch --------------------------------------------------------------------------------- */
+
+static bool prepare(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb)
+{
+	const struct spyre_soc_job *req = &soc->req;
+	struct job *job;
+
+	if (req->bootaddr >> SPYRE_SEGMENT_SHIFT != SPYRE_PROGRAM_SEGMENT || req->bootaddr % SPYRE_STICK)
+		return fail(rb, SPYRE_ERR_BOOTADDR);
+	job = load(soc, rb);
+	if (!job)
+		return false;
+	if (job->nsymbols != req->nsymbols)
+		return fail(rb, SPYRE_ERR_SYMBOLS);
+	if (job->core_mask & ~soc->cfg.cores || (req->core_mask && req->core_mask != job->core_mask))
+		return fail(rb, SPYRE_ERR_CORES);
+	memset(soc->symbols, 0, sizeof(soc->symbols));
+	if (req->nsymbols) {
+		if (req->symbols % (req->symbols_host ? 8 : SPYRE_STICK))
+			return mem_fail(rb, req->symbols_host ? SPYRE_HMI_HOST_READ : SPYRE_HMI_FETCH, req->symbols,
+					SPYRE_SYN_UNALIGNED, 0);
+		if (!fetch(soc, req->symbols, (uint8_t *)soc->symbols, req->nsymbols * 8ull, FETCH_COPY, NULL,
+			   req->symbols_host, rb))
+			return false;
+	}
+	if (req->keep_lx && (!soc->lx_valid || soc->lx_owner != req->context))
+		return fail(rb, SPYRE_ERR_LX_LOST);
+	soc->job = job;
+	if (!timed(soc, time, rb)) {
+		soc->job = NULL;
+		return false;
+	}
+	return true;
+}
+
+bool spyre_soc_prepare(struct spyre_soc *soc, const struct spyre_soc_job *req, struct spyre_soc_time *time,
+		       struct spyre_rb *rb)
+{
+	bool ok;
+
+	memset(time, 0, sizeof(*time));
+	fail(rb, SPYRE_OK);
+	soc->req = *req;
+	soc->job = NULL;
+	soc->nstuck = 0;
+	__atomic_store_n(&soc->cancel, false, __ATOMIC_RELAXED);
+	if (req->mem->active)
+		req->mem->active(req->mem->opaque, 0, true);
+	ok = prepare(soc, time, rb);
+	if (req->mem->active)
+		req->mem->active(req->mem->opaque, 0, false);
+	return ok;
+}
+
+/* --- Pool ----------------------------------------------------------------------------------- */
+
+/* Runs cores until none can advance; several workers at once. Under soc->lock. */
+static void pool_run(struct spyre_soc *soc, unsigned int w)
+{
+	struct core *c;
+
+	for (;;) {
+		while (!soc->nqueue && soc->running)
+			pthread_cond_wait(&soc->work, &soc->lock);
+		if (!soc->nqueue)
+			return;
+		c = soc->queue[soc->qhead];
+		soc->qhead = (soc->qhead + 1) % 32;
+		soc->nqueue--;
+		c->state = CORE_RUNNING;
+		soc->running++;
+		pthread_mutex_unlock(&soc->lock);
+		spyre_core_run(c, w);
+		pthread_mutex_lock(&soc->lock);
+		soc->running--;
+		if (!soc->nqueue && !soc->running)
+			pthread_cond_broadcast(&soc->work);
+	}
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	struct spyre_soc *soc = w->soc;
+	const struct spyre_soc_mem *mem;
+	uint64_t seen = 0;
+
+	pthread_mutex_lock(&soc->lock);
+	while (!soc->quit) {
+		if (soc->generation == seen) {
+			pthread_cond_wait(&soc->work, &soc->lock);
+			continue;
+		}
+		seen = soc->generation;
+		/* A job that is over already wants no help. */
+		if (!soc->nqueue)
+			continue;
+		mem = soc->req.mem;
+		soc->helpers++;
+		pthread_mutex_unlock(&soc->lock);
+		if (mem->active)
+			mem->active(mem->opaque, w->id, true);
+		pthread_mutex_lock(&soc->lock);
+		pool_run(soc, w->id);
+		pthread_mutex_unlock(&soc->lock);
+		if (mem->active)
+			mem->active(mem->opaque, w->id, false);
+		pthread_mutex_lock(&soc->lock);
+		if (!--soc->helpers)
+			pthread_cond_broadcast(&soc->idle);
+	}
+	pthread_mutex_unlock(&soc->lock);
+	return NULL;
+}
+
+static bool setup(struct spyre_soc *soc)
+{
+	const struct job *job = soc->job;
+	struct core *first[2] = { NULL, NULL }, *last[2] = { NULL, NULL };
+	uint32_t m;
+	unsigned int i, x;
+	bool ring = false, stc = false;
+
+	for (i = 0; i < job->nprograms; i++) {
+		ring |= job->programs[i].ring;
+		stc |= job->programs[i].stores_cores;
+	}
+	/* All cores: one that the job leaves out reads as zero in a later job with KEEP_LX too. */
+	for (i = 0; !soc->req.keep_lx && i < 32; i++)
+		soc->core[i].lx_clear = true;
+	for (m = job->core_mask; m; m &= m - 1) {
+		struct core *c = &soc->core[__builtin_ctz(m)];
+
+		c->started = false;
+		/* Else it is done by the thread that runs the core first: nobody else stores there. */
+		if (stc)
+			spyre_core_clear_lx(c);
+		c->inbox = false;
+		c->in_poke = 0;
+		memset(c->in_tag, 0, sizeof(c->in_tag));
+		memset(&c->group_fault, 0, sizeof(c->group_fault));
+		for (i = 0; i < JOB_CORE_UNITS; i++) {
+			c->unit[i].state = UNIT_NONE;
+			memset(&c->unit[i].fault, 0, sizeof(c->unit[i].fault));
+		}
+		for (x = 0; x < 2; x++) {
+			struct fifo *f = &c->cl[x].fifo[SPYRE_FIFO_RING];
+
+			f->head = f->count = 0;
+			if (ring && !f->buf && posix_memalign((void **)&f->buf, 64, FIFO_CAP * SPYRE_STICK))
+				return false;
+			/* Corelet 0 sends to the next core, corelet 1 to the previous one. */
+			if (last[x]) {
+				*(x ? &c->ring_next[x] : &c->ring_prev[x]) = last[x];
+				*(x ? &last[x]->ring_prev[x] : &last[x]->ring_next[x]) = c;
+			} else {
+				first[x] = c;
+			}
+			last[x] = c;
+		}
+		c->state = CORE_QUEUED;
+		soc->queue[(soc->qhead + soc->nqueue++) % 32] = c;
+	}
+	for (x = 0; x < 2; x++) {
+		*(x ? &first[x]->ring_next[x] : &first[x]->ring_prev[x]) = last[x];
+		*(x ? &last[x]->ring_prev[x] : &last[x]->ring_next[x]) = first[x];
+	}
+	for (i = 0; i < SPYRE_JOB_GROUPS; i++) {
+		struct group *g = &soc->group[i];
+
+		g->members = job->groups[i];
+		g->base = 0;
+		memset(g->next, 0, sizeof(g->next));
+		if (!g->members)
+			continue;
+		if (!g->e)
+			g->e = malloc(GROUP_DEPTH * sizeof(*g->e));
+		if (!g->e)
+			return false;
+		for (x = 0; x < GROUP_DEPTH; x++)
+			g->e[x].arrived = 0;
+	}
+	return true;
+}
+
+/* The fault that is reported: earliest in modelled time, then lowest core and unit. */
+static void report(struct spyre_soc *soc, struct spyre_rb *rb)
+{
+	const struct fault *best = NULL;
+	unsigned int core = 0, unit = 0, i, n = 0;
+	uint64_t best_time = 0;
+	bool unfinished = false;
+	uint32_t m;
+
+	for (m = soc->job->core_mask; m; m &= m - 1) {
+		struct core *c = &soc->core[__builtin_ctz(m)];
+
+		unfinished |= c->live || !c->started;
+		for (i = 0; i < JOB_CORE_UNITS + 1; i++)
+			n += (i < JOB_CORE_UNITS ? &c->unit[i].fault : &c->group_fault)->status != SPYRE_OK;
+	}
+	if (!n) {
+		if (unfinished)
+			fail(rb, SPYRE_ERR_INTERNAL);
+		return;
+	}
+	for (m = soc->job->core_mask; m; m &= m - 1) {
+		struct core *c = &soc->core[__builtin_ctz(m)];
+
+		for (i = 0; i < JOB_CORE_UNITS + 1; i++) {
+			unsigned int u = i < JOB_CORE_UNITS ? i : SPYRE_UNIT_L3LU;
+			const struct fault *f = i < JOB_CORE_UNITS ? &c->unit[i].fault : &c->group_fault;
+			uint64_t t;
+
+			if (!f->status)
+				continue;
+			/* One fault needs no order. */
+			t = n > 1 ? spyre_time_of(soc, c->id, u, f->ordinal) : 0;
+			if (best && (t > best_time || (t == best_time && (c->id > core || u >= unit))))
+				continue;
+			best = f;
+			best_time = t;
+			core = c->id;
+			unit = u;
+		}
+	}
+	if (best->status == SPYRE_ERR_FAULT)
+		mem_fail(rb, best->mode, best->addr, best->syndrome, core);
+	spyre_soc_fail(rb, best->status, best->code, core,
+		       job_unit_kind(unit) | job_unit_corelet(unit) << 8, best->pc);
+}
+
+bool spyre_soc_execute(struct spyre_soc *soc, struct spyre_rb *rb)
+{
+	const struct spyre_soc_mem *mem = soc->req.mem;
+	uint32_t m;
+	unsigned int i;
+
+	fail(rb, SPYRE_OK);
+	if (!soc->job)
+		return fail(rb, SPYRE_ERR_INTERNAL);
+	if (mem->active)
+		mem->active(mem->opaque, 0, true);
+	pthread_mutex_lock(&soc->lock);
+	soc->qhead = soc->nqueue = 0;
+	if (!setup(soc)) {
+		soc->nqueue = 0;
+		pthread_mutex_unlock(&soc->lock);
+		if (mem->active)
+			mem->active(mem->opaque, 0, false);
+		return fail(rb, SPYRE_ERR_INTERNAL);
+	}
+	soc->lx_valid = true;
+	soc->lx_owner = soc->req.context;
+	if (soc->nqueue > 1 && soc->nworkers) {
+		soc->generation++;
+		pthread_cond_broadcast(&soc->work);
+	}
+	pool_run(soc, 0);
+	while (soc->helpers)
+		pthread_cond_wait(&soc->idle, &soc->lock);
+	pthread_mutex_unlock(&soc->lock);
+	if (__atomic_load_n(&soc->cancel, __ATOMIC_RELAXED))
+		fail(rb, SPYRE_ERR_CANCELLED);
+	else
+		report(soc, rb);
+	for (m = soc->job->core_mask, i = 0; m; m &= m - 1, i++)
+		soc->core[__builtin_ctz(m)].state = CORE_IDLE;
+	soc->job = NULL;
+	if (mem->active)
+		mem->active(mem->opaque, 0, false);
+	return rb->status == SPYRE_OK;
+}

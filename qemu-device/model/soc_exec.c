@@ -1,0 +1,920 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The functional pass. Each unit is a resumable interpreter; a core runs its units in turn until all of
+ * them wait, then parks until another core gives it a tag, a ring word or room. One host thread runs a core
+ * at a time; cores meet only under soc->lock and in LX stores that the program orders with tags.
+ */
+#include <stdlib.h>
+
+#include "num.h"
+#include "soc_int.h"
+
+#define WORD SPYRE_STICK
+
+/* Work units are about a byte moved; a slice is at most 64 KiB and far under a millisecond. */
+#define SLICE		65536
+#define COST_INSN	16
+#define COST_MM_ROW	512
+#define COST_TIME	256
+
+/* Iterations of a vector operation that are converted and computed at a time: their lanes stay in L1. */
+#define BLOCK 16u
+
+enum step { STEP_NEXT, STEP_BLOCKED, STEP_FAILED };
+
+/* --- Cores meeting -------------------------------------------------------------------------- */
+
+/* Under soc->lock: core c has something to look at. */
+static void poke(struct core *c, uint32_t units)
+{
+	struct spyre_soc *soc = c->soc;
+
+	c->in_poke |= units;
+	__atomic_store_n(&c->inbox, true, __ATOMIC_RELAXED);
+	if (c->state == CORE_PARKED) {
+		c->state = CORE_QUEUED;
+		soc->queue[(soc->qhead + soc->nqueue++) % 32] = c;
+		pthread_cond_signal(&soc->work);
+	}
+}
+
+/* Under soc->lock, by the thread that runs c. */
+static void read_inbox(struct core *c)
+{
+	unsigned int t;
+
+	for (t = 0; t < SPYRE_TAGS; t++) {
+		c->tag[t] += c->in_tag[t];
+		c->in_tag[t] = 0;
+	}
+	c->ready |= c->in_poke;
+	c->in_poke = 0;
+	__atomic_store_n(&c->inbox, false, __ATOMIC_RELAXED);
+}
+
+static void wake_waiter(struct core *c, unsigned int tag)
+{
+	uint8_t u = c->soc->job->tag_waiter[c->id][tag];
+
+	if (u != 0xff)
+		c->ready |= 1u << u;
+}
+
+static void send_tag(struct core *c, unsigned int tag, uint32_t mask)
+{
+	struct spyre_soc *soc = c->soc;
+
+	if (!mask)
+		mask = 1u << c->id;
+	if (mask & 1u << c->id) {
+		c->tag[tag]++;
+		wake_waiter(c, tag);
+		mask &= ~(1u << c->id);
+	}
+	if (!mask)
+		return;
+	pthread_mutex_lock(&soc->lock);
+	for (; mask; mask &= mask - 1) {
+		struct core *o = &soc->core[__builtin_ctz(mask)];
+		uint8_t u = soc->job->tag_waiter[o->id][tag];
+
+		o->in_tag[tag]++;
+		poke(o, u == 0xff ? 0 : 1u << u);
+	}
+	pthread_mutex_unlock(&soc->lock);
+}
+
+/* --- Faults --------------------------------------------------------------------------------- */
+
+static enum step prog_fault(struct unit *u, enum spyre_prog_err code)
+{
+	u->fault = (struct fault){ .status = SPYRE_ERR_PROGRAM, .code = code, .ordinal = u->s.ordinal, .pc = u->s.pc };
+	return STEP_FAILED;
+}
+
+static enum step mem_fault(struct unit *u, enum spyre_hmi_mode mode, uint64_t addr, enum spyre_syndrome syn)
+{
+	u->fault = (struct fault){ .status = SPYRE_ERR_FAULT, .mode = mode, .addr = addr, .syndrome = syn,
+				   .ordinal = u->s.ordinal, .pc = u->s.pc };
+	return STEP_FAILED;
+}
+
+/* --- FIFOs ---------------------------------------------------------------------------------- */
+
+static bool fifo_ensure(struct fifo *f)
+{
+	return f->buf || !posix_memalign((void **)&f->buf, 64, FIFO_CAP * WORD);
+}
+
+/* Up to max words that can be written at one address; a writer calls it again after the first part. */
+static uint8_t *fifo_room(struct fifo *f, uint32_t max, uint32_t *n)
+{
+	uint32_t tail, room = FIFO_CAP - f->count;
+
+	if (!f->count)
+		f->head = 0;
+	tail = (f->head + f->count) % FIFO_CAP;
+	if (room > FIFO_CAP - tail)
+		room = FIFO_CAP - tail;
+	*n = room < max ? room : max;
+	return f->buf + tail * WORD;
+}
+
+static uint8_t *fifo_words(const struct fifo *f, uint32_t max, uint32_t *n)
+{
+	uint32_t have = f->count;
+
+	if (have > FIFO_CAP - f->head)
+		have = FIFO_CAP - f->head;
+	*n = have < max ? have : max;
+	return f->buf + f->head * WORD;
+}
+
+static void fifo_pop(struct fifo *f, uint32_t n)
+{
+	f->head = (f->head + n) % FIFO_CAP;
+	f->count -= n;
+}
+
+static uint32_t reader_bit(unsigned int fifo, unsigned int corelet)
+{
+	return 1u << job_unit_index(spyre_job_fifo_reader[fifo], corelet);
+}
+
+static uint32_t writer_bit(unsigned int fifo, unsigned int corelet)
+{
+	return 1u << job_unit_index(spyre_job_fifo_writer[fifo], corelet);
+}
+
+static void pushed(struct core *c, unsigned int corelet, unsigned int fifo, uint32_t n)
+{
+	c->cl[corelet].fifo[fifo].count += n;
+	c->ready |= reader_bit(fifo, corelet);
+}
+
+static void popped(struct core *c, unsigned int corelet, unsigned int fifo, uint32_t n)
+{
+	fifo_pop(&c->cl[corelet].fifo[fifo], n);
+	c->ready |= writer_bit(fifo, corelet);
+}
+
+/* --- L3LU, L3SU ----------------------------------------------------------------------------- */
+
+static void mark_dirty(struct core *c, uint64_t addr, uint64_t bytes)
+{
+	uint32_t first = (uint32_t)(addr >> LX_GRAIN_SHIFT), last = (uint32_t)((addr + bytes - 1) >> LX_GRAIN_SHIFT);
+	uint32_t bits = (last == 31 ? UINT32_MAX : (2u << last) - 1) & ~((1u << first) - 1);
+
+	if (~__atomic_load_n(&c->lx_dirty, __ATOMIC_RELAXED) & bits)
+		__atomic_fetch_or(&c->lx_dirty, bits, __ATOMIC_RELAXED);
+}
+
+/* addr and addr + (n - 1) * stride are inside, aligned. */
+static enum spyre_prog_err local_range(uint64_t addr, uint32_t n, int64_t stride, uint64_t size)
+{
+	int64_t last;
+
+	if (addr % WORD)
+		return SPYRE_PE_ALIGN;
+	if (addr >= size)
+		return SPYRE_PE_LX_RANGE;
+	last = (int64_t)addr + (int64_t)(n - 1) * stride;
+	return last < 0 || last >= (int64_t)size ? SPYRE_PE_LX_RANGE : SPYRE_PE_NONE;
+}
+
+static uint64_t local_addr(const struct seq *s, const struct job_insn *i)
+{
+	return s->reg[i->a] + (i->b < SPYRE_REGS ? s->reg[i->b] : 0);
+}
+
+/*
+ * Members of a multicast each load for themselves: the words are the same, since a program that changes
+ * them meanwhile has a race. What is left of the rendezvous is that all members name the same words, in the
+ * same order; the entry of the k-th load is compared when the last member has arrived.
+ */
+static bool group_arrive(struct core *c, struct unit *u, const struct job_insn *i)
+{
+	struct spyre_soc *soc = c->soc;
+	struct group *g = &soc->group[i->d];
+	struct group_entry *e;
+	uint32_t m, k, first;
+	bool ok = false;
+
+	pthread_mutex_lock(&soc->lock);
+	if (g->next[c->id] - g->base < GROUP_DEPTH) {
+		ok = true;
+		e = &g->e[g->next[c->id]++ % GROUP_DEPTH];
+		e->arrived |= 1u << c->id;
+		e->m[c->id].ear = u->s.reg[i->c];
+		e->m[c->id].n = i->n;
+		e->m[c->id].ordinal = u->s.ordinal;
+		e->m[c->id].pc = u->s.pc;
+		for (e = &g->e[g->base % GROUP_DEPTH]; e->arrived == g->members;
+		     e = &g->e[g->base % GROUP_DEPTH]) {
+			first = (uint32_t)__builtin_ctz(g->members);
+			for (m = g->members; m; m &= m - 1) {
+				struct fault *f;
+
+				k = (uint32_t)__builtin_ctz(m);
+				if (e->m[k].ear == e->m[first].ear && e->m[k].n == e->m[first].n)
+					continue;
+				f = &soc->core[k].group_fault;
+				if (f->status && f->ordinal <= e->m[k].ordinal)
+					break;
+				*f = (struct fault){
+					.status = SPYRE_ERR_PROGRAM, .code = SPYRE_PE_GROUP_MISMATCH,
+					.ordinal = e->m[k].ordinal, .pc = e->m[k].pc,
+				};
+				break;
+			}
+			e->arrived = 0;
+			g->base++;
+			for (m = g->members & ~(1u << c->id); m; m &= m - 1)
+				poke(&soc->core[__builtin_ctz(m)], 1u << SPYRE_UNIT_L3LU);
+		}
+	}
+	pthread_mutex_unlock(&soc->lock);
+	return ok;
+}
+
+static enum step do_l3(struct core *c, struct unit *u, const struct job_insn *i)
+{
+	const struct spyre_soc_mem *mem = c->soc->req.mem;
+	bool write = i->op == SPYRE_OP_L3_STU;
+	enum spyre_hmi_mode mode = write ? SPYRE_HMI_STORE : SPYRE_HMI_LOAD;
+	uint64_t lx = local_addr(&u->s, i), ear = u->s.reg[i->c], bytes = i->n * (uint64_t)WORD, len;
+	enum spyre_prog_err err = local_range(lx, i->n, WORD, SPYRE_LX_SIZE);
+	enum spyre_syndrome syn;
+	uint8_t *p;
+
+	if (err)
+		return prog_fault(u, err);
+	if (i->op == SPYRE_OP_L3_LDM && !u->done) {
+		if (!group_arrive(c, u, i))
+			return STEP_BLOCKED;
+		u->done = 1;
+	}
+	if (i->op == SPYRE_OP_L3_STC) {
+		uint64_t core = ear >> 24, to = ear & 0xffffff;
+		struct core *o;
+
+		if (core >= 32 || !(c->soc->job->core_mask & 1u << core))
+			return prog_fault(u, SPYRE_PE_CORE);
+		err = local_range(to, i->n, WORD, SPYRE_LX_SIZE);
+		if (err)
+			return prog_fault(u, err);
+		o = &c->soc->core[core];
+		mark_dirty(o, to, bytes);
+		memmove(o->lx + to, c->lx + lx, bytes);
+	} else {
+		if (ear % WORD)
+			return mem_fault(u, mode, ear, SPYRE_SYN_UNALIGNED);
+		if (!write)
+			mark_dirty(c, lx, bytes);
+		while (bytes) {
+			len = bytes;
+			syn = SPYRE_SYN_RANGE;
+			p = ear < SPYRE_DMVA_SIZE ? mem->dmva(mem->opaque, ear, &len, write, &syn) : NULL;
+			if (!p)
+				return mem_fault(u, mode, ear, syn);
+			if (len > bytes)
+				len = bytes;
+			if (write)
+				memcpy(p, c->lx + lx, len);
+			else
+				memcpy(c->lx + lx, p, len);
+			lx += len;
+			ear += len;
+			bytes -= len;
+		}
+	}
+	u->s.reg[i->a] += (uint64_t)(int64_t)i->imm;
+	u->s.reg[i->c] += (uint64_t)(int64_t)i->imm2;
+	c->budget -= i->n * (int64_t)WORD;
+	return STEP_NEXT;
+}
+
+/* --- LXLU, LXSU, L0LU, L0SU ----------------------------------------------------------------- */
+
+static enum step do_local(struct core *c, struct unit *u, const struct job_insn *i, unsigned int kind,
+			  unsigned int corelet)
+{
+	struct corelet *cl = &c->cl[corelet];
+	bool l0 = kind == SPYRE_UNIT_L0LU || kind == SPYRE_UNIT_L0SU;
+	uint8_t *base = l0 ? cl->l0 : c->lx, *p, *q;
+	struct fifo *f = &cl->fifo[i->d];
+	uint64_t addr = local_addr(&u->s, i);
+	enum spyre_prog_err err;
+	uint32_t n, k;
+
+	if (!u->done) {
+		err = local_range(addr, i->n, i->imm, l0 ? SPYRE_L0_SIZE : SPYRE_LX_SIZE);
+		if (err)
+			return prog_fault(u, err);
+	}
+	while (u->done < i->n) {
+		q = base + (int64_t)addr + (int64_t)u->done * i->imm;
+		if (i->op == SPYRE_OP_LD) {
+			p = fifo_room(f, i->n - u->done, &n);
+			if (!n)
+				return STEP_BLOCKED;
+			if (i->imm == (int)WORD)
+				memcpy(p, q, n * (size_t)WORD);
+			else
+				for (k = 0; k < n; k++)
+					memcpy(p + k * (size_t)WORD, q + (int64_t)k * i->imm, WORD);
+			pushed(c, corelet, i->d, n);
+		} else {
+			p = fifo_words(f, i->n - u->done, &n);
+			if (!n)
+				return STEP_BLOCKED;
+			if (l0) {
+				cl->l0_dirty = true;
+			} else {
+				int64_t a = (int64_t)addr + (int64_t)u->done * i->imm;
+				int64_t b = a + (int64_t)(n - 1) * i->imm;
+
+				mark_dirty(c, (uint64_t)(a < b ? a : b), (uint64_t)(a < b ? b - a : a - b) + WORD);
+			}
+			if (i->imm == (int)WORD)
+				memcpy(q, p, n * (size_t)WORD);
+			else
+				for (k = 0; k < n; k++)
+					memcpy(q + (int64_t)k * i->imm, p + k * (size_t)WORD, WORD);
+			popped(c, corelet, i->d, n);
+		}
+		u->done += n;
+		c->budget -= n * (int64_t)WORD;
+	}
+	u->s.reg[i->a] += (uint64_t)(int64_t)i->imm2;
+	return STEP_NEXT;
+}
+
+/* --- PT ------------------------------------------------------------------------------------- */
+
+/* The load port: loads in order as their words are there. */
+static void drain_loads(struct core *c, unsigned int corelet)
+{
+	struct corelet *cl = &c->cl[corelet];
+	uint8_t stage[64 * WORD] __attribute__((aligned(64)));
+
+	while (cl->nldw) {
+		struct ldw *l = &cl->ldw[0];
+		struct fifo *f = &cl->fifo[l->fifo];
+		uint8_t *p;
+		uint32_t n;
+
+		if (f->count < 64)
+			return;
+		p = fifo_words(f, 64, &n);
+		if (n < 64) {
+			memcpy(stage, p, n * (size_t)WORD);
+			memcpy(stage + n * (size_t)WORD, f->buf, (64 - n) * (size_t)WORD);
+			p = stage;
+		}
+		c->soc->pt->load(&cl->tile[l->tile], p, l->fmt);
+		popped(c, corelet, l->fifo, 64);
+		cl->tile_pending[l->tile]--;
+		cl->nldw--;
+		memmove(cl->ldw, cl->ldw + 1, cl->nldw * sizeof(cl->ldw[0]));
+		c->budget -= 64 * (int64_t)WORD;
+	}
+}
+
+static void canon_rows(struct core *c, struct corelet *cl, uint32_t first, uint32_t n)
+{
+	c->soc->vec->canon(cl->rows[first], cl->rows[first], n * (size_t)SPYRE_LANES);
+}
+
+static enum step do_pt(struct core *c, struct unit *u, const struct job_insn *i, unsigned int corelet)
+{
+	struct corelet *cl = &c->cl[corelet];
+	struct fifo *f = &cl->fifo[i->d];
+	uint32_t row = (uint32_t)i->imm, n, k;
+	uint8_t *p;
+	bool is_int;
+
+	switch (i->op) {
+	case SPYRE_OP_PT_LDW:
+		if (cl->nldw == PT_TILES)
+			return STEP_BLOCKED;
+		cl->ldw[cl->nldw++] = (struct ldw){ .tile = i->a, .fmt = i->b, .fifo = i->d };
+		cl->tile_pending[i->a]++;
+		cl->tile_fmt[i->a] = i->b;
+		drain_loads(c, corelet);
+		return STEP_NEXT;
+	case SPYRE_OP_PT_MM:
+		if (cl->tile_fmt[i->a] != i->b)
+			return prog_fault(u, SPYRE_PE_TILE);
+		if (cl->tile_pending[i->a] || f->count < i->n)
+			return STEP_BLOCKED;
+		is_int = i->b == SPYRE_SENINT8;
+		if (i->c && is_int)
+			/* Which NaN a float row holds is this host's affair until it is canonical. */
+			for (k = 0; k < i->n; k++)
+				if (!cl->row_int[row + k])
+					canon_rows(c, cl, row + k, 1);
+		while (u->done < i->n) {
+			p = fifo_words(f, i->n - u->done, &n);
+			c->soc->pt->mm(cl->rows[row + u->done], p, n, &cl->tile[i->a], i->b, i->c);
+			popped(c, corelet, i->d, n);
+			u->done += n;
+		}
+		for (k = 0; k < i->n; k++)
+			cl->row_int[row + k] = is_int;
+		c->budget -= i->n * (int64_t)COST_MM_ROW;
+		return STEP_NEXT;
+	case SPYRE_OP_PT_PSOUT:
+		/* A row is two words, and FIFO_CAP is even: a row does not wrap if only rows go in. */
+		for (; u->done < i->n * 2u; u->done += n) {
+			uint32_t *src;
+
+			p = fifo_room(f, i->n * 2u - u->done, &n);
+			if (!n)
+				return STEP_BLOCKED;
+			src = &cl->rows[row][0] + u->done * 32;
+			for (k = 0; k < n; k++, src += 32, p += WORD) {
+				if (cl->row_int[row + (u->done + k) / 2])
+					memcpy(p, src, WORD);
+				else
+					c->soc->vec->canon(p, src, 32);
+			}
+			pushed(c, corelet, i->d, n);
+			c->budget -= n * (int64_t)WORD;
+		}
+		return STEP_NEXT;
+	case SPYRE_OP_PT_PSIN:
+		for (; u->done < i->n * 2u; u->done += n) {
+			p = fifo_words(f, i->n * 2u - u->done, &n);
+			if (!n)
+				return STEP_BLOCKED;
+			memcpy(&cl->rows[row][0] + u->done * 32, p, n * (size_t)WORD);
+			popped(c, corelet, i->d, n);
+			c->budget -= n * (int64_t)WORD;
+		}
+		for (k = 0; k < i->n; k++)
+			cl->row_int[row + k] = i->b == SPYRE_IEEE_INT32;
+		return STEP_NEXT;
+	}
+	return STEP_NEXT;
+}
+
+/* --- PE, SFP -------------------------------------------------------------------------------- */
+
+static uint32_t words_of(unsigned int fmt)
+{
+	return fmt == SPYRE_IEEE_FP32 || fmt == SPYRE_IEEE_INT32 ? 2 : 1;
+}
+
+/* n words at p, in format fmt, to lanes; whole times only but for 32-bit formats, where half words are fine. */
+static void pop_convert(struct core *c, uint32_t *lanes, const uint8_t *p, uint32_t n, unsigned int fmt)
+{
+	uint32_t k;
+
+	switch (fmt) {
+	case SPYRE_IEEE_FP32:
+	case SPYRE_IEEE_INT32:
+		memcpy(lanes, p, n * (size_t)WORD);
+		break;
+	case SPYRE_IEEE_FP32 | SPYRE_FMT_HALF:
+	case SPYRE_IEEE_INT32 | SPYRE_FMT_HALF:
+		for (k = 0; k < n; k++, p += WORD, lanes += SPYRE_LANES) {
+			memcpy(lanes, p, WORD);
+			memset(lanes + 32, 0, WORD);
+		}
+		break;
+	case SPYRE_SENINT8:
+		c->soc->vec->widen8(lanes, p, n * (size_t)WORD);
+		break;
+	default:
+		c->soc->vec->widen[fmt](lanes, p, n * (size_t)SPYRE_LANES);
+		break;
+	}
+}
+
+static void push_convert(struct core *c, uint8_t *p, const uint32_t *lanes, uint32_t n, unsigned int fmt)
+{
+	uint32_t k;
+
+	switch (fmt) {
+	case SPYRE_IEEE_INT32:
+		memcpy(p, lanes, n * (size_t)WORD);
+		break;
+	case SPYRE_IEEE_FP32:
+		c->soc->vec->canon(p, lanes, n * (size_t)32);
+		break;
+	case SPYRE_IEEE_FP32 | SPYRE_FMT_HALF:
+		for (k = 0; k < n; k++)
+			c->soc->vec->canon(p + k * (size_t)WORD, lanes + k * (size_t)SPYRE_LANES, 32);
+		break;
+	case SPYRE_IEEE_INT32 | SPYRE_FMT_HALF:
+		for (k = 0; k < n; k++)
+			memcpy(p + k * (size_t)WORD, lanes + k * (size_t)SPYRE_LANES, WORD);
+		break;
+	case SPYRE_SENINT8:
+		c->soc->vec->narrow8(p, lanes, n * (size_t)WORD);
+		break;
+	default:
+		c->soc->vec->narrow[fmt](p, lanes, n * (size_t)SPYRE_LANES);
+		break;
+	}
+}
+
+/* Lanes that n words of a format become. */
+static size_t lanes_of(unsigned int fmt, uint32_t n)
+{
+	if (fmt == SPYRE_SENINT8)
+		return n * (size_t)128;
+	return n * (size_t)(words_of(fmt) == 2 ? 32 : 64);
+}
+
+static void pop_run(struct core *c, struct fifo *f, uint32_t *lanes, uint32_t words, unsigned int fmt)
+{
+	uint32_t n;
+	uint8_t *p;
+
+	for (; words; words -= n) {
+		p = fifo_words(f, words, &n);
+		pop_convert(c, lanes, p, n, fmt);
+		lanes += lanes_of(fmt, n);
+		fifo_pop(f, n);
+	}
+}
+
+static void push_run(struct core *c, struct fifo *f, const uint32_t *lanes, uint32_t words, unsigned int fmt)
+{
+	uint32_t n;
+	uint8_t *p;
+
+	for (; words; words -= n) {
+		p = fifo_room(f, words, &n);
+		push_convert(c, p, lanes, n, fmt);
+		lanes += lanes_of(fmt, n);
+		f->count += n;
+	}
+}
+
+static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i, unsigned int kind,
+			unsigned int corelet)
+{
+	struct corelet *cl = &c->cl[corelet];
+	struct spyre_soc *soc = c->soc;
+	uint32_t (*v)[SPYRE_LANES] = cl->v[kind == SPYRE_UNIT_SFP];
+	uint32_t in[3][BLOCK * SPYRE_LANES] __attribute__((aligned(64)));
+	uint32_t out[BLOCK * SPYRE_LANES] __attribute__((aligned(64)));
+	uint32_t imm[SPYRE_LANES] __attribute__((aligned(64)));
+	const uint8_t opnd[3] = { i->b, i->c, i->d };
+	const uint32_t *src[3] = { out, out, out };
+	size_t stride[3] = { 0, 0, 0 };
+	uint32_t need[SPYRE_FIFOS] = { 0 };	/* words a time */
+	struct core *ring = NULL, *ring_to = NULL;
+	uint32_t m, k, j, w;
+	unsigned int fmt;
+	bool twice = false;
+
+	for (k = 0; k < 3; k++) {
+		if (!(i->srcs & 1u << k))
+			continue;
+		if (opnd[k] < SPYRE_VREGS) {
+			src[k] = v[opnd[k]];
+		} else if (opnd[k] >= 0x80) {
+			src[k] = soc->job->consts[opnd[k] - 0x80];
+		} else if (opnd[k] == SPYRE_OPND_IMM) {
+			for (j = 0; j < SPYRE_LANES; j++)
+				imm[j] = (uint32_t)i->imm;
+			src[k] = imm;
+		} else {
+			j = opnd[k] - 0x20u;
+			twice |= need[j] != 0;
+			need[j] += words_of((uint32_t)i->imm2 >> (8 * k) & 0xff);
+			src[k] = in[k];
+			stride[k] = SPYRE_LANES;
+			if (j == SPYRE_FIFO_RING)
+				ring = c;
+		}
+	}
+	if (i->a == SPYRE_OPND_FIFO(SPYRE_FIFO_RING))
+		ring_to = c->ring_next[corelet];
+
+	while (u->done < i->n) {
+		struct fifo *to = NULL;
+		uint32_t wa = 0;
+
+		/* The ring is shared with the neighbours' threads. */
+		if (ring || ring_to)
+			pthread_mutex_lock(&soc->lock);
+		m = i->n - u->done;
+		if (m > BLOCK)
+			m = BLOCK;
+		if (twice)
+			m = 1;
+		for (k = 0; k < 3; k++) {
+			if (!stride[k])
+				continue;
+			j = opnd[k] - 0x20u;
+			if (cl->fifo[j].count / need[j] < m)
+				m = cl->fifo[j].count / need[j];
+		}
+		if (i->a >= 0x20) {
+			j = i->a - 0x20u;
+			to = ring_to ? &ring_to->cl[corelet].fifo[j] : &cl->fifo[j];
+			wa = words_of((uint32_t)i->imm2 >> 24);
+			if ((FIFO_CAP - to->count) / wa < m)
+				m = (FIFO_CAP - to->count) / wa;
+		}
+		if (!m) {
+			if (ring || ring_to)
+				pthread_mutex_unlock(&soc->lock);
+			return STEP_BLOCKED;
+		}
+		for (k = 0; k < 3; k++) {
+			if (!stride[k])
+				continue;
+			j = opnd[k] - 0x20u;
+			fmt = (uint32_t)i->imm2 >> (8 * k) & 0xff;
+			w = words_of(fmt);
+			/* An 8-bit word becomes two V registers: time after time into the same pair. */
+			if (fmt == SPYRE_SENINT8) {
+				uint32_t n;
+				uint8_t *p;
+
+				for (n = 0; n < m; n++) {
+					uint32_t one;
+
+					p = fifo_words(&cl->fifo[j], 1, &one);
+					pop_convert(c, v[i->a], p, 1, fmt);
+					fifo_pop(&cl->fifo[j], 1);
+				}
+			} else {
+				pop_run(c, &cl->fifo[j], in[k], m * w, fmt);
+			}
+			if (j == SPYRE_FIFO_RING)
+				poke(c->ring_prev[corelet], writer_bit(j, corelet));
+			else
+				c->ready |= writer_bit(j, corelet);
+		}
+		fmt = (uint32_t)i->imm2 >> 24;
+		if (i->op == SPYRE_OP_MOV && ((uint32_t)i->imm2 & 0xff) == SPYRE_SENINT8 && stride[0]) {
+			;	/* done by the pop */
+		} else if (to && fmt == SPYRE_SENINT8) {
+			for (k = 0; k < m; k++)
+				push_run(c, to, v[i->b], 1, fmt);
+		} else if (to) {
+			soc->vec->op[i->op](out, SPYRE_LANES, src[0], stride[0], src[1], stride[1], src[2],
+					    stride[2], m, (uint32_t)i->imm);
+			push_run(c, to, out, m * wa, fmt);
+		} else {
+			soc->vec->op[i->op](v[i->a], 0, src[0], stride[0], src[1], stride[1], src[2], stride[2],
+					    m, (uint32_t)i->imm);
+		}
+		if (ring_to)
+			poke(ring_to, reader_bit(SPYRE_FIFO_RING, corelet));
+		else if (to)
+			c->ready |= reader_bit(i->a - 0x20u, corelet);
+		if (ring || ring_to)
+			pthread_mutex_unlock(&soc->lock);
+		u->done += m;
+		c->budget -= m * (int64_t)COST_TIME;
+		if (c->budget <= 0 && u->done < i->n) {
+			c->ready |= 1u << job_unit_index(kind, corelet);
+			return STEP_BLOCKED;
+		}
+	}
+	return STEP_NEXT;
+}
+
+/* --- A unit, a core ------------------------------------------------------------------------- */
+
+static void run_unit(struct core *c, unsigned int index)
+{
+	struct unit *u = &c->unit[index];
+	unsigned int kind = job_unit_kind(index), corelet = job_unit_corelet(index);
+	struct corelet *cl = &c->cl[corelet];
+	uint32_t bit = 1u << index;
+	enum step step;
+
+	c->ready &= ~bit;
+	if (kind == SPYRE_UNIT_PT)
+		drain_loads(c, corelet);
+	for (;;) {
+		const struct job_insn *i = &u->s.insns[u->s.pc];
+
+		if (c->budget <= 0) {
+			c->ready |= bit;
+			return;
+		}
+		c->budget -= COST_INSN;
+		if (seq_control(&u->s, i))
+			continue;
+		switch (i->op) {
+		case SPYRE_OP_RETURN:
+			if (kind == SPYRE_UNIT_PT && cl->nldw)
+				return;
+			u->state = UNIT_DONE;
+			c->live &= ~bit;
+			return;
+		case SPYRE_OP_SYNC_SEND:
+			/* Follows the unit's earlier loads, those of the load port too. */
+			if (kind == SPYRE_UNIT_PT && cl->nldw)
+				return;
+			send_tag(c, i->a, (uint32_t)i->imm);
+			step = STEP_NEXT;
+			break;
+		case SPYRE_OP_SYNC_WAIT:
+			if (c->tag[i->a] < i->n)
+				return;
+			c->tag[i->a] -= i->n;
+			step = STEP_NEXT;
+			break;
+		case SPYRE_OP_L3_LDU:
+		case SPYRE_OP_L3_LDM:
+		case SPYRE_OP_L3_STU:
+		case SPYRE_OP_L3_STC:
+			step = do_l3(c, u, i);
+			break;
+		case SPYRE_OP_LD:
+		case SPYRE_OP_ST:
+			step = do_local(c, u, i, kind, corelet);
+			break;
+		case SPYRE_OP_PT_LDW:
+		case SPYRE_OP_PT_MM:
+		case SPYRE_OP_PT_PSOUT:
+		case SPYRE_OP_PT_PSIN:
+			step = do_pt(c, u, i, corelet);
+			break;
+		default:
+			step = do_vec(c, u, i, kind, corelet);
+			break;
+		}
+		if (step == STEP_BLOCKED)
+			return;
+		if (step == STEP_FAILED) {
+			u->state = UNIT_FAILED;
+			c->live &= ~bit;
+			return;
+		}
+		u->done = 0;
+		seq_next(&u->s, i);
+	}
+}
+
+static void *zalloc64(size_t size)
+{
+	void *p;
+
+	if (posix_memalign(&p, 64, size))
+		return NULL;
+	memset(p, 0, size);
+	return p;
+}
+
+/* LX as zero if it is not kept, by clearing what was written. No core stores to it meanwhile. */
+void spyre_core_clear_lx(struct core *c)
+{
+	unsigned int k;
+
+	if (!c->lx_clear)
+		return;
+	for (k = 0; k < LX_GRAINS; k++)
+		if (c->lx_dirty & 1u << k)
+			memset(c->lx + ((size_t)k << LX_GRAIN_SHIFT), 0, (size_t)1 << LX_GRAIN_SHIFT);
+	c->lx_dirty = 0;
+	c->lx_clear = false;
+}
+
+/* Memory of what the job's units use, and the zero state every job starts with. */
+static bool core_start(struct core *c)
+{
+	const struct job *job = c->soc->job;
+	unsigned int x, k, index;
+	uint32_t pc;
+
+	spyre_core_clear_lx(c);
+	c->ready = c->live = 0;
+	memset(c->tag, 0, sizeof(c->tag));
+	for (x = 0; x < 2; x++) {
+		struct corelet *cl = &c->cl[x];
+
+		for (k = 0; k < SPYRE_FIFOS; k++)
+			if (k != SPYRE_FIFO_RING)
+				cl->fifo[k].head = cl->fifo[k].count = 0;
+		cl->nldw = 0;
+		memset(cl->tile_fmt, 0xff, sizeof(cl->tile_fmt));
+		memset(cl->tile_pending, 0, sizeof(cl->tile_pending));
+		memset(cl->row_int, 0, sizeof(cl->row_int));
+		if (job->unit[c->id][job_unit_index(SPYRE_UNIT_L0LU, x)] ||
+		    job->unit[c->id][job_unit_index(SPYRE_UNIT_L0SU, x)]) {
+			if (!cl->l0)
+				cl->l0 = zalloc64(SPYRE_L0_SIZE);
+			else if (cl->l0_dirty)
+				memset(cl->l0, 0, SPYRE_L0_SIZE);
+			cl->l0_dirty = false;
+			if (!cl->l0)
+				return false;
+		}
+		if (job->unit[c->id][job_unit_index(SPYRE_UNIT_PT, x)]) {
+			if (!cl->tile)
+				cl->tile = zalloc64(PT_TILES * sizeof(*cl->tile));
+			if (!cl->rows)
+				cl->rows = zalloc64(PT_ROWS * sizeof(*cl->rows));
+			else
+				memset(cl->rows, 0, PT_ROWS * sizeof(*cl->rows));
+			if (!cl->tile || !cl->rows)
+				return false;
+		}
+		for (k = 0; k < 2; k++) {
+			if (!job->unit[c->id][job_unit_index(SPYRE_UNIT_PE + k, x)])
+				continue;
+			if (!cl->v[k])
+				cl->v[k] = zalloc64(SPYRE_VREGS * sizeof(*cl->v[k]));
+			else
+				memset(cl->v[k], 0, SPYRE_VREGS * sizeof(*cl->v[k]));
+			if (!cl->v[k])
+				return false;
+		}
+	}
+	for (index = 0; index < JOB_CORE_UNITS; index++) {
+		const struct job_unit *ju = job->unit[c->id][index];
+		struct unit *u = &c->unit[index];
+
+		u->state = UNIT_NONE;
+		memset(&u->fault, 0, sizeof(u->fault));
+		if (!ju)
+			continue;
+		seq_init(&u->s, ju, c->soc->symbols);
+		u->state = UNIT_LIVE;
+		u->done = 0;
+		c->ready |= 1u << index;
+		c->live |= 1u << index;
+		/* FIFOs an instruction names must have memory; the ring's are the reader's and made before. */
+		for (pc = 0; pc < ju->program->count; pc++) {
+			const struct job_insn *i = &u->s.insns[pc];
+			const uint8_t opnd[4] = { i->a, i->b, i->c, i->d };
+
+			x = job_unit_corelet(index);
+			if (i->op >= SPYRE_OP_LD && i->op < SPYRE_OP_MOV) {
+				if (!fifo_ensure(&c->cl[x].fifo[i->d]))
+					return false;
+			} else if (i->op >= SPYRE_OP_MOV) {
+				for (k = 0; k < 4; k++)
+					if ((k == 0 || (i->srcs & 1u << (k - 1))) && opnd[k] >= 0x20 &&
+					    opnd[k] < 0x40 && !fifo_ensure(&c->cl[x].fifo[opnd[k] - 0x20u]))
+						return false;
+			}
+		}
+	}
+	c->started = true;
+	return true;
+}
+
+void spyre_core_run(struct core *c, unsigned int w)
+{
+	struct spyre_soc *soc = c->soc;
+
+	c->budget = SLICE;
+	if (!c->started && !core_start(c)) {
+		/* Out of memory: the job cannot go on; the pool reports it as INTERNAL. */
+		c->live = 1;
+		c->ready = 0;
+	}
+	for (;;) {
+		if (c->budget <= 0) {
+			c->budget = SLICE;
+			if (soc_checkpoint(soc, w))
+				c->ready = 0;
+		}
+		if (__atomic_load_n(&soc->cancel, __ATOMIC_RELAXED))
+			c->ready = 0;
+		if (c->ready & c->live) {
+			run_unit(c, (unsigned int)__builtin_ctz(c->ready & c->live));
+			if (!__atomic_load_n(&c->inbox, __ATOMIC_RELAXED))
+				continue;
+		}
+		pthread_mutex_lock(&soc->lock);
+		if (c->inbox)
+			read_inbox(c);
+		if (!(c->ready & c->live) || __atomic_load_n(&soc->cancel, __ATOMIC_RELAXED)) {
+			c->state = CORE_PARKED;
+			pthread_mutex_unlock(&soc->lock);
+			return;
+		}
+		pthread_mutex_unlock(&soc->lock);
+	}
+}
+
+void spyre_core_free(struct core *c)
+{
+	unsigned int x, k;
+
+	for (x = 0; x < 2; x++) {
+		struct corelet *cl = &c->cl[x];
+
+		for (k = 0; k < SPYRE_FIFOS; k++)
+			free(cl->fifo[k].buf);
+		free(cl->l0);
+		free(cl->tile);
+		free(cl->rows);
+		free(cl->v[0]);
+		free(cl->v[1]);
+	}
+}

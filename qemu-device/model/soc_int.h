@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside of the SoC: shared by the loader and pool (soc.c), the functional pass and the timing pass. */
+#ifndef SPYRE_SOC_INT_H
+#define SPYRE_SOC_INT_H
+
+#include <pthread.h>
+#include <string.h>
+
+#include "job.h"
+#include "pt.h"
+#include "soc.h"
+#include "soc_seq.h"
+#include "vec.h"
+
+/*
+ * FIFOs of the functional pass are deeper than the card's: results do not depend on the depth (each unit is
+ * a sequential process that blocks), deadlocks were decided by the timing pass at the real depth, and longer
+ * runs of words are cheaper. At least the 128 words of a PT_MM and the 64 of a PT_LDW must fit at once.
+ */
+#define FIFO_CAP	256u
+
+#define LX_GRAIN_SHIFT	16	/* LX is cleared in pieces of 64 KiB that were written */
+#define LX_GRAINS	(SPYRE_LX_SIZE >> LX_GRAIN_SHIFT)
+
+struct fifo {
+	uint8_t *buf;		/* FIFO_CAP words, allocated when the FIFO is first used */
+	uint32_t head, count;
+};
+
+enum unit_state { UNIT_NONE, UNIT_LIVE, UNIT_DONE, UNIT_FAILED };
+
+/* What a unit failed with; ordinal places it in modelled time. */
+struct fault {
+	enum spyre_status status;
+	enum spyre_prog_err code;
+	enum spyre_hmi_mode mode;
+	enum spyre_syndrome syndrome;
+	uint64_t addr;
+	uint64_t ordinal;
+	uint32_t pc;
+};
+
+struct unit {
+	struct seq s;
+	enum unit_state state;
+	uint32_t done;		/* words or times of the instruction at pc */
+	struct fault fault;
+};
+
+struct ldw {
+	uint8_t tile, fmt, fifo;
+};
+
+struct corelet {
+	struct fifo fifo[SPYRE_FIFOS];	/* RING: what this core's SFP reads, under soc->lock */
+	uint8_t *l0;
+	struct pt_tile *tile;		/* PT_TILES of them */
+	uint8_t tile_fmt[PT_TILES];	/* 0xff: never loaded */
+	uint8_t tile_pending[PT_TILES];
+	struct ldw ldw[PT_TILES];	/* queue of the load port */
+	unsigned int nldw;
+	uint32_t (*rows)[SPYRE_LANES];	/* PT_ROWS */
+	bool row_int[PT_ROWS];
+	uint32_t (*v[2])[SPYRE_LANES];	/* PE, SFP: SPYRE_VREGS each */
+	bool l0_dirty;
+};
+
+enum core_state { CORE_IDLE, CORE_QUEUED, CORE_RUNNING, CORE_PARKED };
+
+struct core {
+	struct spyre_soc *soc;
+	unsigned int id;
+	uint8_t *lx;
+	uint32_t lx_dirty;		/* a bit a grain; atomic, neighbours store here too */
+	struct corelet cl[2];
+	struct unit unit[JOB_CORE_UNITS];
+	uint32_t ready;			/* units that may be able to advance */
+	uint32_t live;			/* units that have not returned or failed */
+	uint64_t tag[SPYRE_TAGS];
+	int64_t budget;			/* work left until the worker's next checkpoint */
+	bool started;			/* state is that of the running job */
+	bool lx_clear;			/* what LX holds is older than the last job without KEEP_LX */
+	struct core *ring_next[2], *ring_prev[2];	/* by corelet */
+	/* Under soc->lock. */
+	enum core_state state;
+	uint32_t in_tag[SPYRE_TAGS];	/* sends of other cores, not yet seen */
+	uint32_t in_poke;		/* units to look at again */
+	bool inbox;			/* also read without the lock, as a hint */
+	struct fault group_fault;	/* of this core's L3LU, found when the last member arrived */
+};
+
+/* Multicast: members load for themselves; that they agree is checked entry by entry. */
+#define GROUP_DEPTH 64u
+struct group_entry {
+	uint32_t arrived;
+	struct {
+		uint64_t ear, ordinal;
+		uint32_t n, pc;
+	} m[32];
+};
+
+struct group {
+	uint32_t members;
+	uint64_t base;			/* entries before it are complete */
+	uint64_t next[32];		/* per member */
+	struct group_entry *e;		/* GROUP_DEPTH */
+};
+
+struct timed {
+	struct timed *next;
+	uint64_t job;			/* job->id */
+	uint32_t nkeys;
+	struct spyre_soc_time time;
+	uint64_t keys[];
+};
+
+struct worker {
+	struct spyre_soc *soc;
+	unsigned int id;
+	pthread_t thread;
+};
+
+struct spyre_soc {
+	struct spyre_soc_config cfg;
+	const struct vec_ops *vec;
+	const struct pt_ops *pt;
+	struct core *core;		/* 32 */
+
+	/* Decoded programs, most recently used first, and their times. */
+	struct job *jobs;
+	uint64_t jobs_bytes, next_id;
+	struct timed *times;
+	unsigned int ntimes;
+
+	/* The job between prepare() and the end of execute(). */
+	struct spyre_soc_job req;
+	const struct job *job;
+	uint64_t symbols[SPYRE_JOB_SYMBOLS];
+	struct group group[SPYRE_JOB_GROUPS];
+
+	bool lx_valid;			/* LX is as the last job of lx_owner left it */
+	uint32_t lx_owner;
+
+	struct spyre_stuck *stuck;
+	size_t nstuck;
+
+	pthread_mutex_t lock;
+	pthread_cond_t work;		/* cores queued, or none left */
+	pthread_cond_t idle;		/* helpers have left the job */
+	struct core *queue[32];
+	unsigned int qhead, nqueue, running;
+	uint64_t generation;		/* counts jobs given to the helpers */
+	unsigned int helpers;		/* in the current job */
+	bool quit;
+	bool cancel;			/* atomic */
+	struct worker *workers;
+	unsigned int nworkers;
+};
+
+/* True when the job must stop. */
+static inline bool soc_checkpoint(struct spyre_soc *soc, unsigned int w)
+{
+	if (soc->req.mem->checkpoint && soc->req.mem->checkpoint(soc->req.mem->opaque, w))
+		__atomic_store_n(&soc->cancel, true, __ATOMIC_RELAXED);
+	return __atomic_load_n(&soc->cancel, __ATOMIC_RELAXED);
+}
+
+/* soc_exec.c: runs a core until it is done or waits for another one. */
+void spyre_core_run(struct core *c, unsigned int w);
+void spyre_core_free(struct core *c);
+void spyre_core_clear_lx(struct core *c);
+
+/* time.c */
+/*
+ * Times the job. True with *time filled, or false with rb's status and error fields (DEADLOCK, WATCHDOG,
+ * PROGRAM, CANCELLED, INTERNAL when memory ran out).
+ */
+bool spyre_time_job(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb);
+/* When a unit's dynamic instruction starts: orders faults of different units. UINT64_MAX: it never does. */
+uint64_t spyre_time_of(struct spyre_soc *soc, unsigned int core, unsigned int unit, uint64_t ordinal);
+
+/* soc.c */
+void spyre_soc_fail(struct spyre_rb *rb, enum spyre_status status, enum spyre_prog_err code, unsigned int core,
+		    unsigned int unit, uint32_t pc);
+
+#endif

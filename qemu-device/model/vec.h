@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Vector operations of PE and SFP and the format conversions, over runs of words of 64 lanes. One source
+ * (vec_impl.h) is compiled for several vector widths; all give the same bits, which are those of num.c
+ * for the conversions.
+ */
+#ifndef SPYRE_VEC_H
+#define SPYRE_VEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <spyre/isa.h>
+
+/*
+ * n times 64 lanes. A stride of 64 walks over consecutive lane words, 0 uses (or overwrites) the same one
+ * each time; the times follow one another, so that dst may also be a source.
+ */
+typedef void vec_op(uint32_t *dst, size_t sd, const uint32_t *b, size_t sb, const uint32_t *c, size_t sc,
+		    const uint32_t *d, size_t sd2, size_t n, uint32_t imm);
+
+struct vec_ops {
+	const char *name;
+	/* 16-bit formats by enum spyre_format, n lanes (multiple of 64), any alignment. */
+	void (*widen[SPYRE_FORMATS])(uint32_t *lanes, const void *src, size_t n);
+	void (*narrow[SPYRE_FORMATS])(void *dst, const uint32_t *lanes, size_t n);
+	void (*widen8)(uint32_t *lanes, const void *src, size_t n);	/* SENINT8 to int32 */
+	void (*narrow8)(void *dst, const uint32_t *lanes, size_t n);
+	void (*canon)(void *dst, const uint32_t *lanes, size_t n);	/* fp32: NaNs become the canonical one */
+	vec_op *op[256];	/* by enum spyre_op; NULL: not a vector operation */
+};
+
+extern const struct vec_ops spyre_vec_ops_plain, spyre_vec_ops_avx2, spyre_vec_ops_avx512;
+
+/* The widest this host runs. */
+const struct vec_ops *spyre_vec_ops_best(void);
+/* All this host runs, NULL-terminated; for tests. */
+const struct vec_ops *const *spyre_vec_ops_all(void);
+
+#endif

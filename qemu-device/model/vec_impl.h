@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Body of the vector operations for one vector width; the includer defines VEC_OPS, the name of the
+ * table. Order of evaluation is fixed and fused multiply-adds are written out, so that every width gives
+ * the same bits. Polynomials were fitted at Chebyshev nodes of the ranges named beside them.
+ */
+#include "vec.h"
+#include "vec_w.h"
+
+#define LANES SPYRE_LANES
+
+/* --- Conversions ---------------------------------------------------------------------------- */
+
+#define WIDEN(name, expr) \
+static void name(uint32_t *lanes, const void *src, size_t n) \
+{ \
+	const uint16_t *h = src; \
+	size_t i; \
+	for (i = 0; i < n; i += VW) \
+		v_st(lanes + i, expr); \
+}
+WIDEN(widen_dl16, v_widen_dl16(v_ld16(h + i)))
+WIDEN(widen_bf16, v_widen_bf16(v_ld16(h + i)))
+WIDEN(widen_f16, v_widen_f16(h + i))
+
+#define NARROW(name, stmt) \
+static void name(void *dst, const uint32_t *lanes, size_t n) \
+{ \
+	uint16_t *h = dst; \
+	size_t i; \
+	for (i = 0; i < n; i += VW) \
+		stmt; \
+}
+NARROW(narrow_dl16, v_st16(h + i, v_narrow_dl16(v_ld(lanes + i))))
+NARROW(narrow_bf16, v_st16(h + i, v_narrow_bf16(v_ld(lanes + i))))
+NARROW(narrow_f16, v_narrow_f16(h + i, v_ld(lanes + i)))
+
+static void widen8(uint32_t *lanes, const void *src, size_t n)
+{
+	const int8_t *b = src;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		lanes[i] = (uint32_t)(int32_t)b[i];
+}
+
+static void narrow8(void *dst, const uint32_t *lanes, size_t n)
+{
+	int8_t *b = dst;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		int32_t v = (int32_t)lanes[i];
+
+		b[i] = (int8_t)(v < -128 ? -128 : v > 127 ? 127 : v);
+	}
+}
+
+static void canon(void *dst, const uint32_t *lanes, size_t n)
+{
+	uint32_t *o = dst;
+	size_t i;
+
+	for (i = 0; i < n; i += VW)
+		v_st(o + i, v_canon((vf)v_ld(lanes + i)));
+}
+
+/* --- Lane-wise operations ------------------------------------------------------------------- */
+
+#define ARGS uint32_t *dst, size_t sd, const uint32_t *pb, size_t sb, const uint32_t *pc, size_t sc, \
+	     const uint32_t *pd, size_t sd2, size_t n, uint32_t imm
+#define OP(name, expr) \
+static void op_##name(ARGS) \
+{ \
+	size_t i; \
+	(void)pc; (void)pd; (void)imm; \
+	for (; n--; dst += sd, pb += sb, pc += sc, pd += sd2) { \
+		for (i = 0; i < LANES; i += VW) { \
+			vu b = v_ld(pb + i); \
+			v_st(dst + i, expr); \
+		} \
+	} \
+}
+#define C v_ld(pc + i)
+#define D v_ld(pd + i)
+
+VINL vu min_max(vi less, vu b, vu c)
+{
+	return v_sel(v_isnan(b) | v_isnan(c), v_u(SPYRE_F32_NAN), v_sel(less, b, c));
+}
+
+#define ONE ((vi)v_u(0x3f800000))
+
+OP(mov, b)
+OP(add, v_canon((vf)b + (vf)C))
+OP(sub, v_canon((vf)b - (vf)C))
+OP(mul, v_canon((vf)b * (vf)C))
+OP(fma, v_canon(v_fma((vf)b, (vf)C, (vf)D)))
+OP(min, min_max((vi)((vf)b < (vf)C), b, C))
+OP(max, min_max((vi)((vf)b > (vf)C), b, C))
+OP(abs, b & 0x7fffffffu)
+OP(neg, b ^ 0x80000000u)
+OP(cmpeq, (vu)(((vi)((vf)b == (vf)C)) & ONE))
+OP(cmplt, (vu)(((vi)((vf)b < (vf)C)) & ONE))
+OP(cmple, (vu)(((vi)((vf)b <= (vf)C)) & ONE))
+OP(sel, v_sel((vi)(D != 0), b, C))
+OP(iadd, b + C)
+OP(isub, b - C)
+OP(imul, b * C)
+OP(imin, v_sel((vi)((vi)b < (vi)C), b, C))
+OP(imax, v_sel((vi)((vi)b > (vi)C), b, C))
+OP(and, b & C)
+OP(or, b | C)
+OP(xor, b ^ C)
+OP(shl, b << (C & 31u))
+OP(shr, b >> (C & 31u))
+OP(sra, (vu)((vi)b >> (vi)(C & 31u)))
+OP(i2f, (vu)__builtin_convertvector((vi)b, vf))
+
+static void op_f2i(ARGS)
+{
+	size_t i;
+
+	(void)pc; (void)sc; (void)pd; (void)sd2; (void)imm;
+	for (; n--; dst += sd, pb += sb)
+		for (i = 0; i < LANES; i++)
+			dst[i] = (uint32_t)spyre_f32_to_i32(pb[i]);
+}
+
+static void op_bcast(ARGS)
+{
+	size_t i;
+
+	(void)pc; (void)sc; (void)pd; (void)sd2;
+	for (; n--; dst += sd, pb += sb) {
+		uint32_t x = pb[imm];
+
+		for (i = 0; i < LANES; i++)
+			dst[i] = x;
+	}
+}
+
+static void op_rot(ARGS)
+{
+	uint32_t t[LANES];
+	size_t i;
+
+	(void)pc; (void)sc; (void)pd; (void)sd2;
+	for (; n--; dst += sd, pb += sb) {
+		memcpy(t, pb, sizeof(t));
+		for (i = 0; i < LANES; i++)
+			dst[i] = t[(i + imm) % LANES];
+	}
+}
+
+/* --- Special functions ---------------------------------------------------------------------- */
+
+/* 2^n as a factor, -126 <= n <= 127. */
+VINL vf pow2(vi n)
+{
+	return (vf)((n + 127) << 23);
+}
+
+/*
+ * e^x: x = n ln 2 + r, |r| <= 0.347, then a polynomial and two exact scalings, of which the second
+ * rounds when the result is subnormal.
+ */
+VINL vf f_exp(vf x)
+{
+	const vf magic = v_f(0x1.8p23f);
+	vf z, nf, r, p, y;
+	vi n, n1;
+
+	/* Beyond these the result is 0 or infinite anyway; a NaN stays. */
+	y = v_self((vi)(x > v_f(89.0f)), v_f(89.0f), x);
+	y = v_self((vi)(y < v_f(-104.0f)), v_f(-104.0f), y);
+	z = v_fma(y, v_f(0x1.715476p+0f), magic);
+	nf = z - magic;
+	n = (vi)z - 0x4b400000;
+	r = v_fma(nf, v_f(-0x1.62ep-1f), y);
+	r = v_fma(nf, v_f(-0x1.0bfbe8p-15f), r);
+	p = v_f(0x1.a12588p-13f);
+	p = v_fma(p, r, v_f(0x1.6d43d2p-10f));
+	p = v_fma(p, r, v_f(0x1.1110ep-7f));
+	p = v_fma(p, r, v_f(0x1.5554e8p-5f));
+	p = v_fma(p, r, v_f(0x1.555556p-3f));
+	p = v_fma(p, r, v_f(0.5f));
+	p = v_fma(p, r * r, r) + v_f(1.0f);
+	/* A NaN makes n garbage: keep the scalings in range. */
+	n = (vi)v_sel(v_isnan((vu)x), v_u(0), (vu)n);
+	n1 = n >> 1;
+	return p * pow2(n1) * pow2(n - n1);
+}
+
+/* ln x: x = m 2^e with m in [sqrt 1/2, sqrt 2), f = m - 1: f - f^2/2 + f^3 P(f) + e ln 2. */
+VINL vu f_ln(vf x)
+{
+	vi small = (vi)(x < v_f(0x1p-126f)), e;
+	vu u = v_sel(small, (vu)(x * v_f(0x1p23f)), (vu)x), t;
+	vf f, p, ef, r;
+
+	t = u - 0x3f3504f3u;
+	e = ((vi)t >> 23) - (small & 23);
+	f = (vf)((t & 0x7fffffu) + 0x3f3504f3u) - v_f(1.0f);
+	ef = __builtin_convertvector(e, vf);
+	p = v_f(0x1.1d8ea4p-4f);
+	p = v_fma(p, f, v_f(-0x1.d635bcp-4f));
+	p = v_fma(p, f, v_f(0x1.dea282p-4f));
+	p = v_fma(p, f, v_f(-0x1.fcf4c6p-4f));
+	p = v_fma(p, f, v_f(0x1.23d21ap-3f));
+	p = v_fma(p, f, v_f(-0x1.555b4ap-3f));
+	p = v_fma(p, f, v_f(0x1.999d5ap-3f));
+	p = v_fma(p, f, v_f(-0x1.fffffcp-3f));
+	p = v_fma(p, f, v_f(0x1.555554p-2f));
+	p = v_fma(p, f, v_f(-0.5f));
+	p = v_fma(p * f, f, ef * v_f(0x1.0bfbe8p-15f));
+	r = v_fma(ef, v_f(0x1.62ep-1f), p + f);
+	/* 0: -inf; below: NaN; infinity and NaN stay. */
+	u = v_sel((vi)(x == v_f(0.0f)), v_u(0xff800000), (vu)r);
+	u = v_sel((vi)(x < v_f(0.0f)), v_u(SPYRE_F32_NAN), u);
+	u = v_sel((vi)((vu)x == 0x7f800000u), (vu)x, u);
+	return v_sel(v_isnan((vu)x), v_u(SPYRE_F32_NAN), u);
+}
+
+VINL vf f_absf(vf x)
+{
+	return (vf)v_abs((vu)x);
+}
+
+VINL vu f_sigmoid(vf x)
+{
+	vf e = f_exp(-f_absf(x)), num;
+
+	num = v_self((vi)(x < v_f(0.0f)), e, v_f(1.0f));
+	return v_canon(num / (v_f(1.0f) + e));
+}
+
+VINL vu f_tanh(vf x)
+{
+	vf a = f_absf(x), z = a * a, p, big;
+	vu r;
+
+	p = v_f(0x1.2c83c2p-9f);
+	p = v_fma(p, z, v_f(-0x1.116a16p-7f));
+	p = v_fma(p, z, v_f(0x1.64a976p-6f));
+	p = v_fma(p, z, v_f(-0x1.ba08c4p-5f));
+	p = v_fma(p, z, v_f(0x1.1110eap-3f));
+	p = v_fma(p, z, v_f(-0x1.555556p-2f));
+	p = v_fma(p * z, a, a);
+	big = v_f(1.0f) - v_f(2.0f) / (f_exp(a + a) + v_f(1.0f));
+	r = (vu)v_self((vi)(a < v_f(0.625f)), p, big) | ((vu)x & 0x80000000u);
+	return v_canon((vf)r);
+}
+
+/* erf(y) / y - 1 for z = y^2, 0 <= y <= 0.5. */
+VINL vf erf_poly(vf z)
+{
+	vf p = v_f(0x1.354512p-8f);
+
+	p = v_fma(p, z, v_f(-0x1.b6661p-6f));
+	p = v_fma(p, z, v_f(0x1.ce251p-4f));
+	p = v_fma(p, z, v_f(-0x1.812732p-2f));
+	return v_fma(p, z, v_f(0x1.06eba8p-3f));
+}
+
+/* e^(y^2) erfc(y) for 0.5 <= y <= 10.3, as P((y - 2) / (y + 2)) / (1 + 2 y). */
+VINL vf erfcx(vf y)
+{
+	vf t = (y - v_f(2.0f)) / (y + v_f(2.0f)), p = v_f(-0x1.65b448p-10f);
+
+	p = v_fma(p, t, v_f(0x1.f65d18p-11f));
+	p = v_fma(p, t, v_f(0x1.1e11fap-7f));
+	p = v_fma(p, t, v_f(-0x1.0497d4p-7f));
+	p = v_fma(p, t, v_f(-0x1.bc3a7ap-5f));
+	p = v_fma(p, t, v_f(0x1.4ff5d8p-3f));
+	p = v_fma(p, t, v_f(-0x1.540762p-3f));
+	p = v_fma(p, t, v_f(-0x1.7bf5bp-4f));
+	p = v_fma(p, t, v_f(0x1.46e80ep+0f));
+	return p / v_fma(v_f(2.0f), y, v_f(1.0f));
+}
+
+VINL vu f_erf(vf x)
+{
+	vf a = f_absf(x), z, s, low, y, e, high;
+	vu r;
+
+	s = v_fma(a, erf_poly(a * a), a);
+	/* From 4 on erf is 1 in fp32. */
+	y = v_self((vi)(a > v_f(4.0f)), v_f(4.0f), a);
+	z = y * y;
+	low = v_fma(y, y, -z);
+	e = f_exp(-z);
+	e = v_fma(e, -low, e);
+	high = v_f(1.0f) - e * erfcx(y);
+	r = (vu)v_self((vi)(a < v_f(0.5f)), s, high) | ((vu)x & 0x80000000u);
+	return v_sel(v_isnan((vu)x), v_u(SPYRE_F32_NAN), r);
+}
+
+/* x Phi(x); for x < 0 by erfc, which keeps the relative error of the tail small. */
+VINL vu f_gelu(vf x)
+{
+	vf a = f_absf(x), c, y, h, z, low, e, q, s, phi;
+	vi neg = (vi)(x < v_f(0.0f));
+	vu r;
+
+	/* Beyond 14.5 the tail is 0 and Phi is 1. */
+	c = v_self((vi)(a > v_f(14.5f)), v_f(14.5f), a);
+	y = c * v_f(0x1.6a09e6p-1f);
+	h = c * v_f(0.5f);
+	z = h * c;
+	low = v_fma(h, c, -z);
+	e = f_exp(-z);
+	e = v_fma(e, -low, e);
+	q = v_f(0.5f) * erfcx(y);
+	s = v_fma(y, erf_poly(y * y), y);
+	/* Small arguments: 1/2 + erf/2 of the sign. */
+	s = v_self(neg, v_fma(s, v_f(-0.5f), v_f(0.5f)), v_fma(s, v_f(0.5f), v_f(0.5f)));
+	/* x e q, the factor that may become subnormal last; x = -14.5 or less gives -0. */
+	phi = (x * q) * e;
+	phi = v_self((vi)(x < v_f(-14.5f)), v_f(-0.0f), phi);
+	s = v_self((vi)(y < v_f(0.5f)), s * x, v_self(neg, phi, x - phi));
+	/* x - x q e with x infinite */
+	r = v_sel((vi)(x > v_f(14.5f)), (vu)x, (vu)s);
+	return v_sel(v_isnan((vu)x), v_u(SPYRE_F32_NAN), r);
+}
+
+OP(recip, v_canon(v_f(1.0f) / (vf)b))
+OP(rsqrt, v_canon(v_f(1.0f) / v_sqrt((vf)b)))
+OP(sqrt, v_canon(v_sqrt((vf)b)))
+OP(exp, v_canon(f_exp((vf)b)))
+OP(ln, f_ln((vf)b))
+OP(sigmoid, f_sigmoid((vf)b))
+OP(tanh, f_tanh((vf)b))
+OP(erf, f_erf((vf)b))
+OP(gelu, f_gelu((vf)b))
+
+/* --- Reductions ----------------------------------------------------------------------------- */
+
+#define REDUCE(name, expr) \
+static void op_##name(ARGS) \
+{ \
+	uint32_t t[LANES]; \
+	size_t i, half; \
+	(void)pc; (void)sc; (void)pd; (void)sd2; (void)imm; \
+	for (; n--; dst += sd, pb += sb) { \
+		memcpy(t, pb, sizeof(t)); \
+		for (half = 32; half; half /= 2) \
+			for (i = 0; i < half; i++) { \
+				uint32_t x = t[i], y = t[i + half]; \
+				t[i] = expr; \
+			} \
+		for (i = 0; i < LANES; i++) \
+			dst[i] = t[0]; \
+	} \
+}
+
+VINL uint32_t s_canon(uint32_t x)
+{
+	return (x & 0x7fffffffu) > 0x7f800000u ? SPYRE_F32_NAN : x;
+}
+
+VINL uint32_t s_pick(int take_x, uint32_t x, uint32_t y)
+{
+	if ((x & 0x7fffffffu) > 0x7f800000u || (y & 0x7fffffffu) > 0x7f800000u)
+		return SPYRE_F32_NAN;
+	return take_x ? x : y;
+}
+
+REDUCE(rsum, s_canon(spyre_f32_bits(spyre_f32(x) + spyre_f32(y))))
+REDUCE(rmax, s_pick(spyre_f32(x) > spyre_f32(y), x, y))
+REDUCE(rmin, s_pick(spyre_f32(x) < spyre_f32(y), x, y))
+
+/* The first maximum; a NaN counts as greater than all, zeros of both signs are equal. */
+static void op_rargmax(ARGS)
+{
+	size_t i, best;
+
+	(void)pc; (void)sc; (void)pd; (void)sd2; (void)imm;
+	for (; n--; dst += sd, pb += sb) {
+		int64_t top = INT64_MIN;
+
+		for (best = 0, i = 0; i < LANES; i++) {
+			uint32_t m = pb[i] & 0x7fffffffu;
+			int64_t key = m > 0x7f800000u ? INT32_MAX : pb[i] >> 31 ? -(int64_t)m : (int64_t)m;
+
+			if (key > top) {
+				top = key;
+				best = i;
+			}
+		}
+		for (i = 0; i < LANES; i++)
+			dst[i] = (uint32_t)best;
+	}
+}
+
+const struct vec_ops VEC_OPS = {
+	.name = VEC_NAME,
+	.widen = {
+		[SPYRE_SEN169_FP16] = widen_dl16,
+		[SPYRE_IEEE_FP16] = widen_f16,
+		[SPYRE_BFLOAT16] = widen_bf16,
+	},
+	.narrow = {
+		[SPYRE_SEN169_FP16] = narrow_dl16,
+		[SPYRE_IEEE_FP16] = narrow_f16,
+		[SPYRE_BFLOAT16] = narrow_bf16,
+	},
+	.widen8 = widen8,
+	.narrow8 = narrow8,
+	.canon = canon,
+	.op = {
+		[SPYRE_OP_MOV] = op_mov,
+		[SPYRE_OP_ADD] = op_add,
+		[SPYRE_OP_SUB] = op_sub,
+		[SPYRE_OP_MUL] = op_mul,
+		[SPYRE_OP_FMA] = op_fma,
+		[SPYRE_OP_MIN] = op_min,
+		[SPYRE_OP_MAX] = op_max,
+		[SPYRE_OP_ABS] = op_abs,
+		[SPYRE_OP_NEG] = op_neg,
+		[SPYRE_OP_CMPEQ] = op_cmpeq,
+		[SPYRE_OP_CMPLT] = op_cmplt,
+		[SPYRE_OP_CMPLE] = op_cmple,
+		[SPYRE_OP_SEL] = op_sel,
+		[SPYRE_OP_IADD] = op_iadd,
+		[SPYRE_OP_ISUB] = op_isub,
+		[SPYRE_OP_IMUL] = op_imul,
+		[SPYRE_OP_IMIN] = op_imin,
+		[SPYRE_OP_IMAX] = op_imax,
+		[SPYRE_OP_AND] = op_and,
+		[SPYRE_OP_OR] = op_or,
+		[SPYRE_OP_XOR] = op_xor,
+		[SPYRE_OP_SHL] = op_shl,
+		[SPYRE_OP_SHR] = op_shr,
+		[SPYRE_OP_SRA] = op_sra,
+		[SPYRE_OP_I2F] = op_i2f,
+		[SPYRE_OP_F2I] = op_f2i,
+		[SPYRE_OP_BCAST] = op_bcast,
+		[SPYRE_OP_ROT] = op_rot,
+		[SPYRE_OP_RECIP] = op_recip,
+		[SPYRE_OP_RSQRT] = op_rsqrt,
+		[SPYRE_OP_SQRT] = op_sqrt,
+		[SPYRE_OP_EXP] = op_exp,
+		[SPYRE_OP_LN] = op_ln,
+		[SPYRE_OP_SIGMOID] = op_sigmoid,
+		[SPYRE_OP_TANH] = op_tanh,
+		[SPYRE_OP_ERF] = op_erf,
+		[SPYRE_OP_GELU] = op_gelu,
+		[SPYRE_OP_RSUM] = op_rsum,
+		[SPYRE_OP_RMAX] = op_rmax,
+		[SPYRE_OP_RMIN] = op_rmin,
+		[SPYRE_OP_RARGMAX] = op_rargmax,
+	},
+};

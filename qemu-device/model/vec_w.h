@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The few vector primitives that differ by width; everything else is GCC's vector arithmetic. VW lanes of
+ * 32 bits. No operation here depends on contraction (-ffp-contract=off) or on a fast-math flag.
+ */
+#ifndef SPYRE_VEC_W_H
+#define SPYRE_VEC_W_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "num.h"
+
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+#include <immintrin.h>
+#define VW 16
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#include <immintrin.h>
+#define VW 8
+#else
+#define VW 4
+#endif
+
+typedef float vf __attribute__((vector_size(VW * 4)));
+typedef int32_t vi __attribute__((vector_size(VW * 4)));
+typedef uint32_t vu __attribute__((vector_size(VW * 4)));
+typedef uint16_t vh __attribute__((vector_size(VW * 2)));
+typedef int8_t vb __attribute__((vector_size(VW)));
+
+#define VINL static inline __attribute__((always_inline))
+
+VINL vu v_ld(const void *p)
+{
+	vu v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+VINL void v_st(void *p, vu v)
+{
+	memcpy(p, &v, sizeof(v));
+}
+
+VINL vu v_u(uint32_t x)
+{
+	return x - (vu){ 0 };
+}
+
+VINL vf v_f(float x)
+{
+	return x - (vf){ 0 };
+}
+
+/* Masks are all ones or all zeros per lane. */
+VINL vu v_sel(vi mask, vu a, vu b)
+{
+#if VW == 16
+	return (vu)_mm512_ternarylogic_epi32((__m512i)mask, (__m512i)a, (__m512i)b, 0xca);
+#else
+	return ((vu)mask & a) | (~(vu)mask & b);
+#endif
+}
+
+VINL vf v_self(vi mask, vf a, vf b)
+{
+	return (vf)v_sel(mask, (vu)a, (vu)b);
+}
+
+VINL vf v_fma(vf a, vf b, vf c)
+{
+#if VW == 16
+	return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif VW == 8
+	return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+	vf r;
+	int i;
+
+	for (i = 0; i < VW; i++)
+		r[i] = fmaf(a[i], b[i], c[i]);
+	return r;
+#endif
+}
+
+VINL vf v_sqrt(vf a)
+{
+#if VW == 16
+	return (vf)_mm512_sqrt_ps((__m512)a);
+#elif VW == 8
+	return (vf)_mm256_sqrt_ps((__m256)a);
+#else
+	vf r;
+	int i;
+
+	for (i = 0; i < VW; i++)
+		r[i] = sqrtf(a[i]);
+	return r;
+#endif
+}
+
+VINL vu v_abs(vu a)
+{
+	return a & 0x7fffffffu;
+}
+
+VINL vi v_isnan(vu a)
+{
+	return (vi)(v_abs(a) > 0x7f800000u);
+}
+
+/* Which NaN an operation gives is not the same on all hosts: make it the canonical one. */
+VINL vu v_canon(vf a)
+{
+	return v_sel((vi)(a != a), v_u(SPYRE_F32_NAN), (vu)a);
+}
+
+VINL vu v_widen_dl16(vu h)
+{
+	vu m = h & 0x7fffu, r = (m << 14) + (96u << 23);
+
+	r = v_sel((vi)(m == 0), v_u(0), r);
+	r = v_sel((vi)(m == 0x7fffu), v_u(SPYRE_F32_NAN), r);
+	return r | (h & 0x8000u) << 16;
+}
+
+VINL vu v_narrow_dl16(vu x)
+{
+	vu m = v_abs(x);
+	vi code = (vi)((m + 0x2000u) >> 14) - (96 << 9);
+	vu r;
+
+	code = (vi)v_sel(code < 1, v_u(1), (vu)code);
+	code = (vi)v_sel(code > 0x7fff, v_u(0x7fff), (vu)code);
+	r = v_sel((vi)(m < SPYRE_DL16_HALF_MIN), v_u(0), (vu)code) | (x >> 16 & 0x8000u);
+	return v_sel((vi)(m > 0x7f800000u), v_u(SPYRE_DL16_NAN), r);
+}
+
+VINL vu v_widen_bf16(vu h)
+{
+	vu u = h << 16;
+
+	return u | ((vu)v_isnan(u) & 0x400000u);
+}
+
+VINL vu v_narrow_bf16(vu x)
+{
+	return v_sel(v_isnan(x), v_u(SPYRE_BF16_NAN), (x + 0x7fffu + (x >> 16 & 1u)) >> 16);
+}
+
+VINL vu v_ld16(const void *p)
+{
+	vh h;
+
+	memcpy(&h, p, sizeof(h));
+	return __builtin_convertvector(h, vu);
+}
+
+VINL void v_st16(void *p, vu v)
+{
+	vh h;
+
+#if VW == 16
+	__m256i r = _mm512_cvtepi32_epi16((__m512i)v);
+
+	memcpy(&h, &r, sizeof(h));
+#else
+	h = __builtin_convertvector(v, vh);
+#endif
+	memcpy(p, &h, sizeof(h));
+}
+
+VINL vu v_widen_f16(const void *p)
+{
+#if VW == 16
+	return (vu)_mm512_cvtph_ps(_mm256_loadu_si256(p));
+#elif VW == 8
+	return (vu)_mm256_cvtph_ps(_mm_loadu_si128(p));
+#else
+	uint16_t h[VW];
+	vu r;
+	int i;
+
+	memcpy(h, p, sizeof(h));
+	for (i = 0; i < VW; i++)
+		r[i] = spyre_f16_to_f32(h[i]);
+	return r;
+#endif
+}
+
+VINL void v_narrow_f16(void *p, vu x)
+{
+#if VW == 16
+	_mm256_storeu_si256(p, _mm512_cvtps_ph((__m512)v_canon((vf)x), _MM_FROUND_TO_NEAREST_INT));
+#elif VW == 8
+	_mm_storeu_si128(p, _mm256_cvtps_ph((__m256)v_canon((vf)x), _MM_FROUND_TO_NEAREST_INT));
+#else
+	uint16_t h[VW];
+	int i;
+
+	for (i = 0; i < VW; i++)
+		h[i] = spyre_f32_to_f16(x[i]);
+	memcpy(p, h, sizeof(h));
+#endif
+}
+
+#endif
