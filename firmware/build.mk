@@ -44,3 +44,28 @@ ALL += $(FW_IMAGE)
 firmware: $(FW_IMAGE)
 
 -include $(FW_OBJ:.o=.d)
+
+# --- Unit tests: the same sources against a mock of the bus -----------------------------------
+
+FW_HOST_FLAGS = $(CFLAGS) $(SAN) $(INC) -DFW_HOST -DFW_VERSION='"$(FW_VERSION)"' -Ifirmware -Itests/unit
+FW_HOST_SRC := $(filter-out firmware/main.c firmware/trap.c firmware/lib.c,$(FW_SRC)) firmware/main.c
+FW_HOST_OBJ := $(FW_HOST_SRC:firmware/%.c=$(FW_DIR)/host/%.o)
+FW_CORE_OBJ := $(FW_DIR)/host/test_fw_core.o $(FW_DIR)/host/fw_mock.o
+
+$(FW_DIR)/host/%.o: firmware/%.c firmware/build.mk
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(FW_HOST_FLAGS) -MMD -MP -c -o $@ $<
+
+$(FW_CORE_OBJ): $(FW_DIR)/host/%.o: tests/unit/%.c firmware/build.mk
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(FW_HOST_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/tests/unit/test_fw_core: $(FW_HOST_OBJ) $(FW_CORE_OBJ)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $^ -lcmocka
+
+CHECK_UNIT += $(B)/tests/unit/test_fw_core
+-include $(FW_HOST_OBJ:.o=.d) $(FW_CORE_OBJ:.o=.d)

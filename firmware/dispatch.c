@@ -108,6 +108,16 @@ struct queue *dispatch_pop(u32 kind)
 	return q;
 }
 
+void dispatch_direct(u32 kind, u32 priority)
+{
+	struct service *s = &service[kind];
+	struct service_class *class = &s->class[priority];
+
+	if (class->time < s->now)
+		class->time = s->now;
+	s->now = class->time;
+}
+
 void dispatch_charge(u32 kind, u32 priority, u32 cost)
 {
 	service[kind].class[priority].time += (u64)cost << (SPYRE_PRIORITIES - 1 - priority);

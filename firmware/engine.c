@@ -63,7 +63,7 @@ u64 engine_hold(void)
 
 void engine_start(u32 e, struct queue *q, const struct spyre_cb *cb)
 {
-	static struct mcu_job job;
+	static struct mcu_job job __attribute__((aligned(8)));
 	struct engine *en = &engine[e];
 	struct spyre_cb *copy = (struct spyre_cb *)(void *)job.cb;
 
@@ -143,7 +143,7 @@ static void complete(const struct mcu_completion *c, struct spyre_rb *rb)
 
 void engine_completions(void)
 {
-	static struct mcu_completion c;
+	static struct mcu_completion c __attribute__((aligned(8)));
 	u32 i;
 
 	for (i = 0; i < COMPLETIONS_PER_TURN; i++) {

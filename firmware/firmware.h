@@ -293,8 +293,10 @@ void queue_idle(struct queue *q);
 struct place queue_status_at(const struct queue *q, u32 offset);
 /* Doorbells of the FIFO and the overflow bitmap, a bounded number. */
 void doorbells(void);
-/* Looks at some of the queues that ran dry. Nonzero: some are left to look at. */
-int queue_poll(void);
+/* Looks at some of the queues that ran dry. */
+void queue_poll(void);
+/* Nonzero: some are being polled, so the core must not sleep. */
+int queue_any_polled(void);
 
 /* --- dispatch.c ----------------------------------------------------------------------------- */
 
@@ -304,6 +306,8 @@ void dispatch_push(struct queue *q, u32 kind);
 /* Whose turn it is, out of its list; NULL: nobody's. */
 struct queue *dispatch_pop(u32 kind);
 void dispatch_remove(struct queue *q);
+/* The class is served without having waited: nobody did. Time goes on all the same. */
+void dispatch_direct(u32 kind, u32 priority);
 /* Service a class has had: SoC cycles of an engine, or control blocks of the core. */
 void dispatch_charge(u32 kind, u32 priority, u32 cost);
 int dispatch_waiting(u32 kind);

@@ -65,7 +65,7 @@ int turn(void)
 		reg_write(MCU_IRQ_CLEAR, MCU_IRQ_MBOX);
 		mailbox_kick();
 	}
-	more |= queue_poll();
+	queue_poll();
 	timer_turn(now);
 	sync_turn(now);
 	more |= dispatch_turn(now);
@@ -74,6 +74,8 @@ int turn(void)
 	health_tick(now);
 	usage_turn(now);
 	check_stack();
+	/* Asked last: whatever ran in this turn may have run dry. */
+	more |= queue_any_polled();
 	if (!more)
 		injected();
 	return more;

@@ -447,12 +447,17 @@ static void queue_arm(struct queue *q)
 	q->where = WHERE_ARMED;
 }
 
-int queue_poll(void)
+int queue_any_polled(void)
+{
+	return !list_empty(&polled);
+}
+
+void queue_poll(void)
 {
 	u32 now, i;
 
 	if (list_empty(&polled))
-		return 0;
+		return;
 	now = reg_read(MCU_POLL_NS);
 	for (i = 0; i < POLLS_PER_TURN && !list_empty(&polled); i++) {
 		struct queue *q = list_entry(polled.next, struct queue, link);
@@ -464,7 +469,6 @@ int queue_poll(void)
 		else if (now - q->polled_since > FW_POLL_NS)
 			queue_arm(q);
 	}
-	return !list_empty(&polled);
 }
 
 static void doorbell(u32 page)

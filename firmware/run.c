@@ -190,6 +190,7 @@ static enum step step(struct queue *q, u64 now)
 	e = engine_idle(kind);
 	if (e == FW_NONE)
 		return STEP_ENGINE;
+	dispatch_direct(kind, q->priority);
 	engine_start(e, q, cb);
 	q->issue++;
 	q->checked = 0;
