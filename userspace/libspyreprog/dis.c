@@ -43,20 +43,34 @@ static void print_head(FILE *out, const struct image *im, bool raw)
 	}
 }
 
+/* One term of a sum; values of 64 bits read best with their sign. */
+static void print_term(FILE *out, bool first, uint64_t v, const char *what)
+{
+	bool neg = (int64_t)v < 0;
+
+	if (neg)
+		v = 0 - v;
+	fputs(neg ? first ? "-" : " - " : first ? "" : " + ", out);
+	if (what && v == 1)
+		fputs(what, out);
+	else if (what)
+		fprintf(out, v < 65536 ? "%s * %llu" : "%s * 0x%llx", what, (unsigned long long)v);
+	else
+		fprintf(out, v < 65536 ? "%llu" : "0x%llx", (unsigned long long)v);
+}
+
 static void print_value(FILE *out, const struct spyre_job_init *in, uint64_t base, uint64_t per_core)
 {
-	const char *sep = "";
+	bool first = in->symbol == SPYRE_NO_SYMBOL;
 
-	if (in->symbol != SPYRE_NO_SYMBOL) {
+	if (!first)
 		fprintf(out, "sym%u", in->symbol);
-		sep = " + ";
-	}
-	if (base || (!per_core && !*sep)) {
-		fprintf(out, base < 65536 ? "%s%llu" : "%s0x%llx", sep, (unsigned long long)base);
-		sep = " + ";
+	if (base || (!per_core && first)) {
+		print_term(out, first, base, NULL);
+		first = false;
 	}
 	if (per_core)
-		fprintf(out, "%score * %llu", sep, (unsigned long long)per_core);
+		print_term(out, first, per_core, "core");
 }
 
 static void print_unit(FILE *out, const struct spyre_job_unit *u)

@@ -107,7 +107,7 @@ static bool chunk(struct plan *pl)
 }
 
 /* Core cycles, roughly: the slower of arithmetic and memory, plus what each instruction costs to fetch. */
-static double cost(const struct plan *pl, uint32_t elem)
+static double cost(const struct plan *pl)
 {
 	double units = (double)pl->cm * pl->cn, cores = (double)pl->gm * pl->gn;
 	double mm = pl->rb * 8.0 > 80 ? pl->rb * 8.0 : 80;
@@ -116,7 +116,6 @@ static double cost(const struct plan *pl, uint32_t elem)
 	double c = (double)pl->rb * pl->upu * pl->wc * SPYRE_STICK;
 	double bytes;
 
-	(void)elem;
 	a *= pl->resident ? pl->cm : units;
 	b *= pl->resident ? pl->cn : units;
 	bytes = pl->multicast ? a * pl->gm + b * pl->gn : (a + b) * cores;
@@ -152,7 +151,7 @@ static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint3
 						(gn > 1 ? gm : 0) + (gm > 1 ? gn : 0) <= SPYRE_JOB_GROUPS;
 					if (!chunk(&pl))
 						continue;
-					pl.cost = cost(&pl, 2);
+					pl.cost = cost(&pl);
 					if (!found || pl.cost < best->cost)
 						*best = pl;
 					found = true;

@@ -8,7 +8,8 @@
  * ((c / W) * R' + r) * W + c % W, with W = 64 (128 for 8-bit formats) and R' = spyregen_rows(R). So what one
  * column of PT tiles needs of 128 rows is one run of words, and a result is the next product's operand as
  * it lies. 16-bit formats: a row of a column is one stick; 32-bit formats: two; 8-bit formats: one. Padding
- * columns must be 0 in operands of products and reductions; padding rows may hold anything.
+ * columns may hold any finite number (reductions skip them, products multiply them with weights of 0);
+ * padding rows may hold anything.
  *
  * Layout "weights" (right operand of products, K x N): the same with W = 64 for every format and
  * R' = K rounded up to 64 (128 for 8-bit formats); all padding is 0. One 8 KiB run is one XRF tile.
