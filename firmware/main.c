@@ -96,10 +96,8 @@ void idle(void)
 	/* The heartbeat goes on while work is in flight. An idle card is not woken for it. */
 	if (engine_any_busy())
 		next = min64(next, card.tick_at);
-	/* Low half to its maximum first, so that no half-written value is due by accident. */
-	reg_write(MCU_MTIMECMP, 0xffffffffu);
-	reg_write(MCU_MTIMECMP + 4, (u32)(next >> 32));
-	reg_write(MCU_MTIMECMP, (u32)next);
+	/* The high half, written last, puts both into force. */
+	reg_write64(MCU_MTIMECMP, next);
 	bus_wfi();
 }
 

@@ -2,7 +2,7 @@
 /*
  * Entry and trap vector. The boot ROM leaves everything but the program counter undefined.
  */
-	.section .text.start, "ax"
+	.section .init, "ax"
 	.globl	_start
 _start:
 	csrw	mie, zero
