@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DMI, DMO and DMX engines. A job's descriptors are copied and checked before the first byte moves: all
+ * address arithmetic is done once, in 128 bits, on the whole extent of each side. Then pieces are
+ * translated as they come. A pointer lives in a window until the epoch moves; checkpoints come at least
+ * every CHUNK bytes or RUNS runs. Where source and destination overlap, the result is that of some order
+ * of pieces.
+ */
+#include "card.h"
+#include "timing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK		0x10000ull
+#define RUNS		512u
+#define TOTAL_MAX	(1ull << 40)	/* bytes of one job */
+#define DESC_BYTES_MAX	(1ull << 34)
+
+struct dma_scratch {
+	struct spyre_dma_desc desc[SPYRE_DMA_LIST_MAX];
+	uint8_t raw[SPYRE_DMA_LIST_MAX * SPYRE_DMA_LIST_STRIDE];
+};
+
+struct side {
+	bool host;
+	bool write;
+	uint64_t addr, len;	/* window, len 0: none */
+	uint64_t phys;		/* card address of its start, card side only */
+	uint8_t *ptr;
+};
+
+struct dma {
+	struct spyre_card *c;
+	struct engine *e;
+	struct worker *w;
+	struct side src, dst;
+	uint64_t epoch;		/* in which the windows were made */
+	uint64_t since;		/* bytes since the last checkpoint */
+	uint32_t runs;		/* pieces since then */
+};
+
+int dma_init(struct engine *e)
+{
+	e->dma = malloc(sizeof(*e->dma));
+	return e->dma ? 0 : -ENOMEM;
+}
+
+void dma_free(struct engine *e)
+{
+	free(e->dma);
+	e->dma = NULL;
+}
+
+static enum spyre_hmi_mode mode(const struct side *s)
+{
+	if (s->host)
+		return s->write ? SPYRE_HMI_HOST_WRITE : SPYRE_HMI_HOST_READ;
+	return s->write ? SPYRE_HMI_STORE : SPYRE_HMI_LOAD;
+}
+
+/* --- Checks ----------------------------------------------------------------------------------- */
+
+/* Whole extent of one side inside its space; false: the fault is recorded. */
+static bool extent_ok(struct engine *e, const struct side *s, uint64_t addr,
+		      const struct spyre_dma_desc *d, const uint64_t *stride)
+{
+	__int128 lo = addr, hi = (__int128)addr + d->bytes;
+	uint64_t space = s->host ? SPYRE_HMVA_SIZE : SPYRE_DMVA_SIZE;
+	unsigned int i;
+
+	if (!s->host && addr & (SPYRE_STICK - 1)) {
+		engine_fault(e, mode(s), addr, SPYRE_SYN_UNALIGNED);
+		return false;
+	}
+	for (i = 0; i + 1 < d->ndims; i++) {
+		__int128 reach = (__int128)(int64_t)stride[i] * (d->count[i] - 1);
+
+		if (reach < 0)
+			lo += reach;
+		else
+			hi += reach;
+	}
+	if (addr < space && lo >= 0 && hi <= (__int128)space)
+		return true;
+	engine_fault(e, mode(s), addr, SPYRE_SYN_RANGE);
+	return false;
+}
+
+/* Bytes the descriptor moves, and in whole sticks; 0: it is not a descriptor. */
+static uint64_t volume(const struct spyre_dma_desc *d, uint64_t *sticks)
+{
+	uint64_t runs = 1, bytes;
+	unsigned int i;
+
+	if (!d->bytes || d->bytes > DESC_BYTES_MAX || d->ndims < 1 || d->ndims > 4)
+		return 0;
+	for (i = 0; i < 3; i++) {
+		if (i + 1 < d->ndims) {
+			if (!d->count[i] || __builtin_mul_overflow(runs, d->count[i], &runs) ||
+			    runs > TOTAL_MAX)
+				return 0;
+		} else if (d->count[i] || d->dst_stride[i] || d->src_stride[i]) {
+			return 0;
+		}
+	}
+	if (__builtin_mul_overflow(runs, d->bytes, &bytes) || bytes > TOTAL_MAX)
+		return 0;
+	/* The card moves sticks: a run of less costs as much as one. */
+	*sticks = runs * ((d->bytes + SPYRE_STICK - 1) / SPYRE_STICK);
+	return bytes;
+}
+
+/* Makes dimensions that lie end to end on both sides one. */
+static void merge(struct spyre_dma_desc *d)
+{
+	unsigned int i, n = 0, left = d->ndims - 1;
+	uint64_t bytes = d->bytes;
+
+	for (i = 0; i < left; i++) {
+		uint32_t count = d->count[i];
+		uint64_t ds = d->dst_stride[i], ss = d->src_stride[i];
+
+		if (count == 1)
+			continue;
+		if (!n && ds == bytes && ss == bytes) {
+			bytes *= count;
+			continue;
+		}
+		d->count[n] = count;
+		d->dst_stride[n] = ds;
+		d->src_stride[n] = ss;
+		n++;
+	}
+	d->bytes = bytes;
+	d->ndims = n + 1;
+}
+
+/* --- Pieces ----------------------------------------------------------------------------------- */
+
+static void drop_windows(struct dma *j)
+{
+	j->src.len = 0;
+	j->dst.len = 0;
+	j->epoch = load_relaxed(&j->w->seen);
+}
+
+/* False: cancelled. */
+static bool checkpoint(struct dma *j)
+{
+	j->since = 0;
+	j->runs = 0;
+	add_relaxed(&j->e->progress, 1);
+	worker_checkpoint(j->c, j->w);
+	if (load_relaxed(&j->w->seen) != j->epoch)
+		drop_windows(j);
+	if (!load_acquire(&j->e->cancel))
+		return true;
+	j->e->rb.status = SPYRE_ERR_CANCELLED;
+	return false;
+}
+
+/* Puts addr into the side's window. */
+static bool window(struct dma *j, struct side *s, uint64_t addr)
+{
+	uint64_t len = SPYRE_PAGE_SIZE - (addr & (SPYRE_PAGE_SIZE - 1)), at;
+	enum spyre_syndrome syn;
+	uint8_t *p = NULL;
+
+	if (likely(addr - s->addr < s->len))
+		return true;
+	if (!s->host) {
+		if (xlate_dmva(j->c, j->e->context, addr, &len, s->write, &at, &syn)) {
+			p = j->c->mem + at;
+			s->phys = at;
+		}
+	} else if (xlate_hmva(j->c, j->e->context, addr, &len, s->write, false, &at, &syn)) {
+		p = host_map(j->c, j->w, at, &len, s->write, &syn);
+		/* It may have been a checkpoint: then the other side's pointer is not good any more. */
+		if (load_relaxed(&j->w->seen) != j->epoch)
+			drop_windows(j);
+	}
+	if (!p) {
+		engine_fault(j->e, mode(s), addr, syn);
+		return false;
+	}
+	s->addr = addr;
+	s->len = len;
+	s->ptr = p;
+	return true;
+}
+
+static bool copy_run(struct dma *j, uint64_t dst, uint64_t src, uint64_t bytes)
+{
+	struct side *s = &j->src, *d = &j->dst;
+
+	while (bytes) {
+		uint64_t n = bytes < CHUNK - j->since ? bytes : CHUNK - j->since;
+		uint8_t *from, *to;
+
+		/* The second window may cost the first. */
+		do {
+			if (!window(j, s, src) || !window(j, d, dst))
+				return false;
+		} while (unlikely(src - s->addr >= s->len));
+		if (n > s->len - (src - s->addr))
+			n = s->len - (src - s->addr);
+		if (n > d->len - (dst - d->addr))
+			n = d->len - (dst - d->addr);
+		from = s->ptr + (src - s->addr);
+		to = d->ptr + (dst - d->addr);
+		if (!s->host && unlikely(mem_is_hole(j->c, s->phys + (src - s->addr), n))) {
+			if (d->host)
+				memset(to, 0, n);
+			else
+				mem_zero(j->c, d->phys + (dst - d->addr), n);
+		} else if (s->host != d->host) {
+			memcpy(to, from, n);
+		} else {
+			memmove(to, from, n);
+		}
+		dst += n;
+		src += n;
+		bytes -= n;
+		j->since += n;
+		j->e->rb.bytes += n;
+		if ((j->since >= CHUNK || ++j->runs >= RUNS) && !checkpoint(j))
+			return false;
+	}
+	return true;
+}
+
+static bool copy(struct dma *j, const struct spyre_dma_desc *d)
+{
+	uint64_t dst = d->dst, src = d->src;
+	uint32_t at[3] = { 0 };
+	unsigned int i;
+
+	for (;;) {
+		if (!copy_run(j, dst, src, d->bytes))
+			return false;
+		for (i = 0; i + 1 < d->ndims; i++) {
+			dst += d->dst_stride[i];
+			src += d->src_stride[i];
+			if (++at[i] < d->count[i])
+				break;
+			dst -= d->dst_stride[i] * d->count[i];
+			src -= d->src_stride[i] * d->count[i];
+			at[i] = 0;
+		}
+		if (i + 1 >= d->ndims)
+			return true;
+	}
+}
+
+static bool fill(struct dma *j, uint64_t dst, uint64_t bytes, uint64_t pattern)
+{
+	struct side *d = &j->dst;
+	/* Giving a whole page back takes one call, so zeros go by pages. */
+	uint64_t chunk = pattern ? CHUNK : SPYRE_PAGE_SIZE;
+
+	while (bytes) {
+		uint64_t n = bytes < chunk ? bytes : chunk, i, *p;
+
+		if (!window(j, d, dst))
+			return false;
+		if (n > d->len - (dst - d->addr))
+			n = d->len - (dst - d->addr);
+		p = (uint64_t *)(d->ptr + (dst - d->addr));
+		if (!pattern)
+			mem_zero(j->c, d->phys + (dst - d->addr), n);
+		else
+			for (i = 0; i < n / 8; i++)
+				p[i] = pattern;
+		dst += n;
+		bytes -= n;
+		j->e->rb.bytes += n;
+		if (!checkpoint(j))
+			return false;
+	}
+	return true;
+}
+
+/* --- Jobs ------------------------------------------------------------------------------------- */
+
+/* Copies a descriptor list, which stays the user's to write, into the engine. */
+static bool fetch_list(struct dma *j, uint64_t addr, uint32_t entries)
+{
+	struct side s = { .host = true };
+	uint64_t left = (uint64_t)entries * SPYRE_DMA_LIST_STRIDE;
+	uint8_t *to = j->e->dma->raw;
+	uint32_t i;
+
+	if (addr & 7) {
+		engine_fault(j->e, SPYRE_HMI_HOST_READ, addr, SPYRE_SYN_UNALIGNED);
+		return false;
+	}
+	while (left) {
+		uint64_t n;
+
+		if (!window(j, &s, addr))
+			return false;
+		n = s.len < left ? s.len : left;
+		memcpy(to, s.ptr, n);
+		to += n;
+		addr += n;
+		left -= n;
+		s.len = 0;
+	}
+	for (i = 0; i < entries; i++)
+		memcpy(&j->e->dma->desc[i], j->e->dma->raw + i * SPYRE_DMA_LIST_STRIDE,
+		       sizeof(struct spyre_dma_desc));
+	return true;
+}
+
+/* Sets what the job is from its CB; returns the number of descriptors, 0 when it is refused. */
+static uint32_t setup(struct dma *j)
+{
+	struct spyre_cb *cb = &j->e->cb;
+	uint32_t n = 1;
+
+	j->dst.write = true;
+	switch (cb->type) {
+	case SPYRE_CB_DMAI:
+		j->src.host = true;
+		break;
+	case SPYRE_CB_DMAO:
+		j->dst.host = true;
+		break;
+	case SPYRE_CB_DMAX:
+		j->src.host = cb->flags & SPYRE_CB_F_SRC_HOST;
+		j->dst.host = cb->flags & SPYRE_CB_F_DST_HOST;
+		break;
+	}
+	if (cb->flags & SPYRE_CB_F_LIST) {
+		n = cb->u.list.entries;
+		if (!n || n > SPYRE_DMA_LIST_MAX || cb->u.list.reserved) {
+			j->e->rb.status = SPYRE_ERR_BAD_CB;
+			return 0;
+		}
+		if (!fetch_list(j, cb->u.list.list, n))
+			return 0;
+	} else {
+		j->e->dma->desc[0] = cb->u.dma;
+	}
+	return n;
+}
+
+static uint64_t cycles_for(struct spyre_card *c, uint64_t bytes, uint64_t rate)
+{
+	return ((unsigned __int128)bytes * c->cfg.soc_hz + rate - 1) / rate;
+}
+
+/*
+ * Modelled times. Both engines of a direction share the link in the order in which they start, and so do
+ * copies within the card: that is the bandwidth-sharing rule. False: the CB's timeout comes first.
+ */
+static bool stamp(struct dma *j, uint64_t setup_cycles, uint64_t data_cycles, unsigned int link)
+{
+	struct engine *e = j->e;
+	uint64_t ts[5], start, i;
+	bool ok = true;
+
+	for (i = 0; i < 5; i++)
+		ts[i] = e->ts1;
+	if (e->cb.timeout && setup_cycles + data_cycles > e->cb.timeout) {
+		ts[4] = e->ts1 + e->cb.timeout;
+		e->rb.status = SPYRE_ERR_TIMEOUT;
+		ok = false;
+	} else {
+		pthread_mutex_lock(&j->c->link_lock);
+		start = e->ts1 + setup_cycles;
+		if (start < j->c->link_free[link])
+			start = j->c->link_free[link];
+		ts[4] = start + data_cycles;
+		j->c->link_free[link] = ts[4];
+		pthread_mutex_unlock(&j->c->link_lock);
+	}
+	/* The phase that the engine's kind is: in, execute or out. */
+	if (e->kind == MCU_ENGINE_DMI)
+		ts[1] = ts[2] = ts[3] = ts[4];
+	else if (e->kind == MCU_ENGINE_DMX)
+		ts[3] = ts[4];
+	for (i = 0; i < 5; i++)
+		e->rb.ts[i] = ts[i];
+	e->rb.ts4 = ts[3];
+	e->ts5 = ts[4];
+	return ok;
+}
+
+static void run_copy(struct dma *j)
+{
+	struct engine *e = j->e;
+	struct spyre_dma_desc *desc = e->dma->desc;
+	uint64_t total = 0, sticks = 0, setup_cycles, rate;
+	unsigned int link;
+	uint32_t n, i;
+
+	n = setup(j);
+	for (i = 0; i < n; i++) {
+		uint64_t st, bytes = volume(&desc[i], &st);
+
+		if (!bytes || total + bytes > TOTAL_MAX) {
+			e->rb.status = SPYRE_ERR_BAD_CB;
+			return;
+		}
+		total += bytes;
+		sticks += st;
+		if (!extent_ok(e, &j->src, desc[i].src, &desc[i], desc[i].src_stride) ||
+		    !extent_ok(e, &j->dst, desc[i].dst, &desc[i], desc[i].dst_stride))
+			return;
+	}
+	if (!n)
+		return;
+	if (e->kind == MCU_ENGINE_DMI) {
+		setup_cycles = TIME_DMI_SETUP;
+		rate = TIME_PCIE_BYTES_S;
+		link = 0;
+	} else if (e->kind == MCU_ENGINE_DMO) {
+		setup_cycles = TIME_DMO_SETUP;
+		rate = TIME_PCIE_BYTES_S;
+		link = 1;
+	} else if (j->src.host || j->dst.host) {
+		setup_cycles = TIME_DMX_SETUP;
+		rate = TIME_PCIE_BYTES_S;
+		link = j->src.host ? 0 : 1;
+	} else {
+		/* Each byte is read and written. */
+		setup_cycles = TIME_DMX_SETUP;
+		rate = TIME_MEM_MIXED_BYTES_S / 2;
+		link = 2;
+	}
+	if (e->cb.flags & SPYRE_CB_F_LIST)
+		setup_cycles += TIME_DMA_LIST + (uint64_t)(n - 1) * TIME_DMA_DESC;
+	if (!stamp(j, setup_cycles, cycles_for(j->c, sticks * SPYRE_STICK, rate), link))
+		return;
+	tele_activity(j->c, e->number, e->ts1, e->ts5,
+		      total * (link == 2 ? 2 * ENERGY_MEM_BYTE_PJ :
+			       ENERGY_MEM_BYTE_PJ + ENERGY_PCIE_BYTE_PJ));
+	for (i = 0; i < n; i++) {
+		merge(&desc[i]);
+		if (!copy(j, &desc[i]))
+			break;
+	}
+	if (!j->src.host)
+		add_relaxed(&j->c->mem_rd, e->rb.bytes);
+	if (!j->dst.host)
+		add_relaxed(&j->c->mem_wr, e->rb.bytes);
+}
+
+static void run_fill(struct dma *j)
+{
+	struct engine *e = j->e;
+	struct spyre_cb_fill *f = &e->cb.u.fill;
+	struct spyre_dma_desc d = { .dst = f->dst, .bytes = f->bytes, .ndims = 1 };
+
+	j->dst.write = true;
+	if (!f->bytes || f->bytes & (SPYRE_STICK - 1)) {
+		e->rb.status = SPYRE_ERR_BAD_CB;
+		return;
+	}
+	if (!extent_ok(e, &j->dst, f->dst, &d, d.dst_stride))
+		return;
+	if (!stamp(j, TIME_DMX_SETUP, cycles_for(j->c, f->bytes, TIME_MEM_BYTES_S), 2))
+		return;
+	tele_activity(j->c, e->number, e->ts1, e->ts5, f->bytes * ENERGY_MEM_BYTE_PJ);
+	fill(j, f->dst, f->bytes, f->pattern);
+	add_relaxed(&j->c->mem_wr, e->rb.bytes);
+}
+
+static bool takes(enum mcu_engine_kind kind, uint32_t type)
+{
+	switch (kind) {
+	case MCU_ENGINE_DMI:
+		return type == SPYRE_CB_DMAI;
+	case MCU_ENGINE_DMO:
+		return type == SPYRE_CB_DMAO;
+	case MCU_ENGINE_DMX:
+		return type == SPYRE_CB_DMAX || type == SPYRE_CB_FILL;
+	default:
+		return false;
+	}
+}
+
+void dma_run(struct engine *e)
+{
+	struct dma j = { .c = e->card, .e = e, .w = engine_worker(e) };
+	unsigned int i;
+
+	for (i = 0; i < 5; i++)
+		e->rb.ts[i] = e->ts1;
+	e->rb.ts4 = e->ts1;
+	if (!takes(e->kind, e->cb.type)) {
+		e->rb.status = SPYRE_ERR_BAD_CB;
+		return;
+	}
+	if (unlikely(load_relaxed(&j.c->fault_dma_abort))) {
+		uint32_t left = load_relaxed(&j.c->fault_dma_abort);
+
+		while (left && !__atomic_compare_exchange_n(&j.c->fault_dma_abort, &left, left - 1,
+							    false, __ATOMIC_RELAXED,
+							    __ATOMIC_RELAXED))
+			;
+		if (left) {
+			e->rb.status = SPYRE_ERR_HW;
+			return;
+		}
+	}
+	worker_online(j.c, j.w);
+	j.epoch = load_relaxed(&j.w->seen);
+	if (e->cb.type == SPYRE_CB_FILL)
+		run_fill(&j);
+	else
+		run_copy(&j);
+	worker_offline(j.c, j.w);
+}
