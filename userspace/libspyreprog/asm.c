@@ -856,6 +856,7 @@ int spyreprog_assemble(const char *text, size_t len, void **out, size_t *size,
 			goto out;
 	}
 	s.start = s.p = s.end = end;
+	s.line++;
 	if (section(&a, &s))
 		goto out;
 	for (i = 0; i < a.im.nconsts; i++) {

@@ -1,25 +1,54 @@
 # SPDX-License-Identifier: MIT
+#
 # libspyreprog: job binaries, their text form, program generators.
+#
+#   SPYREPROG, SPYREPROG_INC    static library and include flags; link with -pthread -lm
+#   SPYREPROG_ASAN              the same with the sanitizers, for unit tests
 
 spyreprog_dir := userspace/libspyreprog
 spyreprog_src := $(wildcard $(spyreprog_dir)/*.c $(spyreprog_dir)/gen/*.c)
-spyreprog_obj := $(spyreprog_src:%.c=$(B)/%.o) $(B)/$(spyreprog_dir)/sha256.o
 SPYREPROG_INC := -I$(spyreprog_dir)/include
 SPYREPROG := $(B)/$(spyreprog_dir)/libspyreprog.a
+SPYREPROG_ASAN := $(B)/$(spyreprog_dir)-asan/libspyreprog.a
 
 # The references run the defined order over columns at once; -O3 vectorises them, and contraction
-# would fuse what the order keeps apart.
-$(B)/$(spyreprog_dir)/%.o: $(spyreprog_dir)/%.c
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(WARN) -O3 -ffp-contract=off $(INC) $(SPYREPROG_INC) -MMD -MP -c -o $@ $<
+# would fuse what the order keeps apart. $(1): folder below $(B), $(2): flags.
+define spyreprog_variant
+$(B)/$(1)/%.o: $(spyreprog_dir)/%.c
+	$$(call say,CC,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS) $$(WARN) -O3 -ffp-contract=off $(2) $$(INC) $$(SPYREPROG_INC) -MMD -MP -c -o $$@ $$<
 
-$(B)/$(spyreprog_dir)/sha256.o: qemu-device/model/sha256.c
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(WARN) $(INC) -MMD -MP -c -o $@ $<
+$(B)/$(1)/sha256.o: qemu-device/model/sha256.c
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS) $$(WARN) $(2) $$(INC) -MMD -MP -c -o $$@ $$<
 
-$(SPYREPROG): $(spyreprog_obj)
-	@rm -f $@
-	$(Q)$(AR) rcs $@ $^
+$(B)/$(1)/libspyreprog.a: $(spyreprog_src:$(spyreprog_dir)/%.c=$(B)/$(1)/%.o) $(B)/$(1)/sha256.o
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@
+	$$(Q)$$(AR) rcs $$@ $$^
+
+-include $(spyreprog_src:$(spyreprog_dir)/%.c=$(B)/$(1)/%.d)
+endef
+
+$(eval $(call spyreprog_variant,$(spyreprog_dir)))
+$(eval $(call spyreprog_variant,$(spyreprog_dir)-asan,$(SAN) -DSPYREPROG_PLAIN))
 
 ALL += $(SPYREPROG)
--include $(spyreprog_obj:.o=.d)
+
+# --- Unit tests -----------------------------------------------------------------------------
+
+spyreprog_tests := $(addprefix $(B)/tests/unit/,test_asm test_prog_gen)
+
+$(B)/tests/unit/obj-prog/%.o: tests/unit/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(WARN) $(SAN) $(INC) $(SPYREPROG_INC) $(MODEL_INC) -MMD -MP -c -o $@ $<
+
+$(spyreprog_tests): $(B)/tests/unit/%: $(B)/tests/unit/obj-prog/%.o $(SPYREPROG_ASAN) $(MODEL_LIB_ASAN)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $^ -lcmocka -pthread -lm
+
+CHECK_UNIT += $(spyreprog_tests)
+.SECONDARY: $(spyreprog_tests:$(B)/tests/unit/%=$(B)/tests/unit/obj-prog/%.o)
+-include $(wildcard $(B)/tests/unit/obj-prog/*.d)

@@ -21,6 +21,15 @@ struct part {
 	uint32_t m0, m1, n, k;
 };
 
+/* Versions chosen at load time. The sanitizers' runtime is not up yet when that happens. */
+#if defined(__x86_64__) && !defined(SPYREPROG_PLAIN)
+#define KERNEL_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#elif defined(__x86_64__)
+#define KERNEL_CLONES __attribute__((target("fma")))
+#else
+#define KERNEL_CLONES
+#endif
+
 /* b: one column block, k rows of NR. */
 #define KERNEL(rows)								\
 	do {									\
@@ -42,7 +51,7 @@ struct part {
 			memcpy(out + i_ * NR, acc[i_], sizeof(acc[i_]));	\
 	} while (0)
 
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+KERNEL_CLONES
 static void kernel(const float *a, size_t lda, const float *b, float *out, uint32_t rows, uint32_t k)
 {
 	uint32_t i;
