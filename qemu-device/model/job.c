@@ -422,6 +422,11 @@ static void note_use(struct job_program *p, const struct job_insn *i, unsigned i
 	case SPYRE_OP_L3_STU:
 		p->memory = true;
 		break;
+	case SPYRE_OP_SYNC_SEND:
+		if (i->imm && p->far_sends && p->far_sends != (uint32_t)i->imm)
+			p->mixed_sends = true;
+		p->far_sends |= (uint32_t)i->imm;
+		break;
 	case SPYRE_OP_L3_STC:
 		p->stores_cores = true;
 		break;
@@ -453,6 +458,14 @@ static uint16_t timed_regs(const struct job_insn *insns, uint32_t count)
 	return set;
 }
 
+static bool flat(const struct job_insn *i, uint32_t n)
+{
+	for (; n; n--, i++)
+		if (i->op != SPYRE_OP_NOP && i->op != SPYRE_OP_ADDIMM)
+			return false;
+	return true;
+}
+
 static bool check_program(struct job *job, struct job_program *p, struct job_insn *insns, struct job_error *err)
 {
 	uint32_t open[SPYRE_LOOPS];
@@ -481,6 +494,7 @@ static bool check_program(struct job *job, struct job_program *p, struct job_ins
 			struct job_insn *l = &insns[open[--depth]];
 
 			l->end = pc;
+			l->flat = k == 0 && flat(l + 1, pc - open[depth]);
 			l->outer = (uint8_t)(i->be - 1 - k);
 		}
 		note_use(p, i, p->unit);

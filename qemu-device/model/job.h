@@ -44,6 +44,8 @@ struct job_insn {
 	/* MVLOOPCNT: instruction that ends the block, and how many outer blocks end there too. */
 	uint32_t end;
 	uint8_t outer;
+	/* MVLOOPCNT: the block holds nothing but NOP and ADDIMM. */
+	bool flat;
 	/* PE, SFP: which of b, c, d the operation reads (bit 0 to 2). */
 	uint8_t srcs;
 };
@@ -56,6 +58,8 @@ struct job_program {
 	bool memory;		/* has any access to LPDDR5 */
 	bool ring;		/* uses FIFO_RING */
 	bool stores_cores;	/* has an L3_STC */
+	bool mixed_sends;	/* SYNC_SENDs name different sets of cores, leaving own-core ones out */
+	uint32_t far_sends;	/* cores named by a SYNC_SEND */
 	uint16_t groups;	/* multicast groups it names */
 	/* Registers whose start value can reach a loop count: all that modelled time depends on. */
 	uint16_t timed_regs;

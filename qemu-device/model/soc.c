@@ -534,48 +534,53 @@ static bool setup(struct spyre_soc *soc)
 /* The fault that is reported: earliest in modelled time, then lowest core and unit. */
 static void report(struct spyre_soc *soc, struct spyre_rb *rb)
 {
-	const struct fault *best = NULL;
-	unsigned int core = 0, unit = 0, i, n = 0;
-	uint64_t best_time = 0;
+	struct spyre_time_probe *probes;
+	const struct fault **faults;
+	unsigned int i, n = 0, best = 0;
 	bool unfinished = false;
 	uint32_t m;
 
+	probes = malloc(32 * (JOB_CORE_UNITS + 1) * sizeof(*probes));
+	faults = malloc(32 * (JOB_CORE_UNITS + 1) * sizeof(*faults));
+	if (!probes || !faults) {
+		fail(rb, SPYRE_ERR_INTERNAL);
+		goto out;
+	}
 	for (m = soc->job->core_mask; m; m &= m - 1) {
 		struct core *c = &soc->core[__builtin_ctz(m)];
 
 		unfinished |= c->live || !c->started;
-		for (i = 0; i < JOB_CORE_UNITS + 1; i++)
-			n += (i < JOB_CORE_UNITS ? &c->unit[i].fault : &c->group_fault)->status != SPYRE_OK;
+		for (i = 0; i < JOB_CORE_UNITS + 1; i++) {
+			unsigned int u = i < JOB_CORE_UNITS ? i : SPYRE_UNIT_L3LU;
+
+			faults[n] = i < JOB_CORE_UNITS ? &c->unit[i].fault : &c->group_fault;
+			if (!faults[n]->status)
+				continue;
+			probes[n] = (struct spyre_time_probe){ .core = c->id, .unit = u, .ordinal = faults[n]->ordinal };
+			n++;
+		}
 	}
 	if (!n) {
 		if (unfinished)
 			fail(rb, SPYRE_ERR_INTERNAL);
-		return;
+		goto out;
 	}
-	for (m = soc->job->core_mask; m; m &= m - 1) {
-		struct core *c = &soc->core[__builtin_ctz(m)];
-
-		for (i = 0; i < JOB_CORE_UNITS + 1; i++) {
-			unsigned int u = i < JOB_CORE_UNITS ? i : SPYRE_UNIT_L3LU;
-			const struct fault *f = i < JOB_CORE_UNITS ? &c->unit[i].fault : &c->group_fault;
-			uint64_t t;
-
-			if (!f->status)
-				continue;
-			/* One fault needs no order. */
-			t = n > 1 ? spyre_time_of(soc, c->id, u, f->ordinal) : 0;
-			if (best && (t > best_time || (t == best_time && (c->id > core || u >= unit))))
-				continue;
-			best = f;
-			best_time = t;
-			core = c->id;
-			unit = u;
-		}
-	}
-	if (best->status == SPYRE_ERR_FAULT)
-		mem_fail(rb, best->mode, best->addr, best->syndrome, core);
-	spyre_soc_fail(rb, best->status, best->code, core,
-		       job_unit_kind(unit) | job_unit_corelet(unit) << 8, best->pc);
+	/* One fault needs no order. */
+	if (n > 1)
+		spyre_time_probes(soc, probes, n);
+	for (i = 1; i < n; i++)
+		if (probes[i].time < probes[best].time ||
+		    (probes[i].time == probes[best].time && probes[i].core == probes[best].core &&
+		     probes[i].unit < probes[best].unit))
+			best = i;
+	if (faults[best]->status == SPYRE_ERR_FAULT)
+		mem_fail(rb, faults[best]->mode, faults[best]->addr, faults[best]->syndrome, probes[best].core);
+	spyre_soc_fail(rb, faults[best]->status, faults[best]->code, probes[best].core,
+		       job_unit_kind(probes[best].unit) | job_unit_corelet(probes[best].unit) << 8,
+		       faults[best]->pc);
+out:
+	free(probes);
+	free(faults);
 }
 
 bool spyre_soc_execute(struct spyre_soc *soc, struct spyre_rb *rb)

@@ -176,8 +176,13 @@ void spyre_core_clear_lx(struct core *c);
  * PROGRAM, CANCELLED, INTERNAL when memory ran out).
  */
 bool spyre_time_job(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb);
-/* When a unit's dynamic instruction starts: orders faults of different units. UINT64_MAX: it never does. */
-uint64_t spyre_time_of(struct spyre_soc *soc, unsigned int core, unsigned int unit, uint64_t ordinal);
+/* When instructions start, to put faults of different units in order: .time is set, UINT64_MAX: never. */
+struct spyre_time_probe {
+	struct spyre_time_probe *next;
+	unsigned int core, unit;
+	uint64_t ordinal, time;
+};
+void spyre_time_probes(struct spyre_soc *soc, struct spyre_time_probe *probes, unsigned int n);
 
 /* soc.c */
 void spyre_soc_fail(struct spyre_rb *rb, enum spyre_status status, enum spyre_prog_err code, unsigned int core,

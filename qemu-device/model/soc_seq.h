@@ -67,6 +67,18 @@ static inline bool seq_control(struct seq *s, const struct job_insn *i)
 			seq_end_blocks(s, i->outer);
 			return true;
 		}
+		if (i->flat) {
+			const struct job_insn *b;
+
+			/* All rounds at once. */
+			for (b = i + 1; b <= &s->insns[i->end]; b++)
+				if (b->op == SPYRE_OP_ADDIMM)
+					s->reg[b->a] += count * (uint64_t)(int64_t)b->imm;
+			s->ordinal += count * (i->end - s->pc);
+			s->pc = i->end;
+			seq_end_blocks(s, i->outer);
+			return true;
+		}
 		s->pc++;
 		s->loop[s->depth].start = s->pc;
 		s->loop[s->depth].left = count;

@@ -1,15 +1,1145 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The timing pass: when each word moves, by max-plus recurrences over the units' streams at the real FIFO
+ * depth. A word is read when its reader is free and the word is there; it is written when its writer is free
+ * and its slot is. Data does not matter, addresses neither, so one core stands for all that run the same
+ * programs with the same loop counts, as long as what they share is shared alike.
+ *
+ * It also decides what depends on time or on depth alone: deadlock, the watchdog, tags that overflow, words
+ * left over, tiles used before they were ever loaded, multicasts whose bursts differ.
+ */
+#include <stdlib.h>
+
 #include "soc_int.h"
 
-bool spyre_time_job(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb)
+/* --- Parameters ----------------------------------------------------------------------------- */
+
+/* Time is in ticks of 1/4096 core cycle. */
+#define TICK_SHIFT	12
+#define CYCLE		(1ull << TICK_SHIFT)
+
+#define LINK_HZ		1100000000ull	/* FIFO links and SFP ring, a word a cycle (public) */
+#define RING_HZ		1300000000ull	/* ring: 128 bytes a cycle and direction (public) */
+
+/*
+ * LPDDR5 as the ring sees it: 150 GB/s in one direction (public); two HMI ports, each serving half of the
+ * cores, of which one alone reaches 81 GB/s (public: 16 of 32 cores get 0.54 of the bandwidth); switching
+ * between reading and writing costs 5.74 fs a byte of the smaller side (public). Requests are served in the
+ * order of time; memory and ports are servers that are busy for as long as their bytes take.
+ */
+#define HMI_BYTES_S	150000000000ull
+#define PORT_BYTES_S	81000000000ull
+#define TURN_FS_BYTE	5740ull
+/* With four bursts of 4 KiB in flight this latency gives one core 0.11 of the bandwidth (public). */
+#define LOAD_NS		950ull
+#define LOADS_IN_FLIGHT	4u	/* unicast (public) */
+/* Multicasts queue at the HMI instead of the core: 16 of 4 KiB give the 67 GB/s seen (public). */
+#define MULTICASTS_IN_FLIGHT 16u
+#define STORE_NS	150ull		/* last word accepted to visible */
+
+/* Core cycles. */
+#define JOB_CYCLES	64u	/* start and end of a job on the cores */
+#define LINK_CYCLES	4u	/* a word's way through a FIFO */
+#define LX_CYCLES	8u	/* LX or L0 read to FIFO */
+#define MM_CYCLES	8u	/* a word of activations through a tile (public) */
+#define TAG_CYCLES	2u	/* send to seen, own core */
+#define TAG_FAR_CYCLES	40u	/* the same over the ring */
+#define STC_CYCLES	40u
+#define SPECIAL_CYCLES	4u	/* exp and the like against an add (public estimate) */
+#define REDUCE_CYCLES	6u	/* steps of the tree over 64 lanes */
+
+/* Steps after which a program that cannot end within its budget is given up: a fraction of a second. */
+#define PATIENCE	(64ull << 20)
+#define STEPS_CHECK	16384u	/* between two checkpoints: well under a millisecond */
+
+/* --- State ---------------------------------------------------------------------------------- */
+
+#define DEPTH	SPYRE_FIFO_DEPTH
+#define PORT0	JOB_CORE_UNITS		/* load ports of the two PTs follow the units */
+#define T_UNITS	(JOB_CORE_UNITS + 2)
+
+struct tfifo {
+	uint64_t wr[DEPTH];	/* when word i mod DEPTH can be read */
+	uint64_t rd[DEPTH];	/* when it was read */
+	uint64_t nw, nr;
+};
+
+struct ttag {
+	uint64_t *t;		/* sends not yet consumed, ascending */
+	uint32_t head, n, cap;
+};
+
+struct tcore;
+
+struct tunit {
+	struct seq s;
+	struct tcore *core;
+	const struct job_program *program;
+	uint64_t t;		/* free from then on */
+	uint64_t last;		/* loads and stores done by then */
+	uint32_t done;
+	uint8_t index, kind, corelet;
+	uint8_t state;		/* enum unit_state */
+	uint8_t waits, number;
+	enum spyre_prog_err err;
+	struct spyre_time_probe *probes;
+};
+
+struct tcore {
+	unsigned int id;
+	unsigned int weight;		/* cores it stands for */
+	uint32_t mates;			/* those cores */
+	struct tunit u[T_UNITS];
+	struct tfifo fifo[2][SPYRE_FIFOS];	/* RING: what this core reads */
+	struct ttag tag[SPYRE_TAGS];
+	struct tcore *ring_next[2], *ring_prev[2];
+	struct ldw ldw[2][PT_TILES];
+	uint64_t ldw_at[2][PT_TILES];
+	unsigned int nldw[2];
+	uint8_t tile_fmt[2][PT_TILES], tile_pending[2][PT_TILES];
+	uint64_t tile_at[2][PT_TILES];
+	/* L3LU: completion of the loads in flight, and of the stream from memory. */
+	uint64_t flight[LOADS_IN_FLIGHT], mflight[MULTICASTS_IN_FLIGHT];
+	unsigned int nflight, nmflight;
+	uint64_t in_free, out_free;	/* this core's place on the ring */
+	uint32_t half[2];		/* of the cores it stands for, how many hang on each port */
+	uint32_t ready;
+	bool queued;
+	uint64_t macs, rd, wr;		/* of one of the cores */
+	uint64_t mrd;			/* multicasts', of all of them */
+};
+
+struct tgroup {
+	uint32_t members, arrived, released;
+	uint64_t start, done;
+	uint16_t n[32];
+};
+
+struct sim {
+	struct spyre_soc *soc;
+	const struct job *job;
+	struct tcore *core;	/* ncores of them */
+	unsigned int ncores;
+	struct tcore *of[32];	/* by core number */
+	bool alone;		/* a core stands for its like: meetings are with itself */
+	struct tcore *queue[32];
+	unsigned int nqueue;
+	struct tgroup group[SPYRE_JOB_GROUPS];
+	uint64_t hmi_free, port_free[2];
+	uint64_t link, ring, hmi, port;	/* ticks a word */
+	uint64_t limit, steps, next_check, load_latency, store_latency;
+	bool cancelled, nomem, patient, impatient;
+};
+
+static uint64_t ticks_ns(const struct spyre_soc *soc, uint64_t ns)
 {
-	(void)soc; (void)rb;
-	time->cycles = 1000;
+	return ns * (soc->cfg.core_hz / 1000) * CYCLE / 1000000;
+}
+
+/* --- Waking --------------------------------------------------------------------------------- */
+
+static void wake(struct sim *sim, struct tcore *c, unsigned int index)
+{
+	c->ready |= 1u << index;
+	if (!c->queued && index > SPYRE_UNIT_L3SU) {
+		c->queued = true;
+		sim->queue[sim->nqueue++] = c;
+	}
+}
+
+static void wake_reader(struct sim *sim, struct tcore *c, unsigned int corelet, unsigned int fifo)
+{
+	if (fifo == SPYRE_FIFO_LXLU_PTW || fifo == SPYRE_FIFO_L0LU_PTW)
+		wake(sim, c, PORT0 + corelet);
+	else
+		wake(sim, c, job_unit_index(spyre_job_fifo_reader[fifo], corelet));
+}
+
+static void wake_writer(struct sim *sim, struct tcore *c, unsigned int corelet, unsigned int fifo)
+{
+	if (fifo == SPYRE_FIFO_RING)
+		c = c->ring_prev[corelet];
+	wake(sim, c, job_unit_index(spyre_job_fifo_writer[fifo], corelet));
+}
+
+static bool block(struct tunit *u, enum spyre_wait_kind kind, unsigned int number)
+{
+	u->waits = kind;
+	u->number = (uint8_t)number;
+	return false;
+}
+
+static bool terr(struct tunit *u, enum spyre_prog_err err)
+{
+	u->err = err;
+	u->state = UNIT_FAILED;
+	return false;
+}
+
+static inline uint64_t max64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* --- Streams -------------------------------------------------------------------------------- */
+
+/* Writes words until .done is n; each takes cost, and is there after way. */
+static bool stream_out(struct sim *sim, struct tunit *u, unsigned int fifo, uint32_t n, uint64_t cost, uint64_t way)
+{
+	struct tfifo *f = &u->core->fifo[u->corelet][fifo];
+	uint64_t t = u->t;
+
+	while (u->done < n) {
+		uint32_t room = DEPTH - (uint32_t)(f->nw - f->nr), k;
+
+		if (!room) {
+			u->t = t;
+			return block(u, SPYRE_WAIT_FIFO_FULL, fifo);
+		}
+		if (room > n - u->done)
+			room = n - u->done;
+		for (k = 0; k < room; k++) {
+			uint64_t at = f->nw++ % DEPTH;
+
+			t = max64(t, f->rd[at]);
+			t += cost;
+			f->wr[at] = t + way;
+		}
+		u->done += room;
+		sim->steps += room;
+		wake_reader(sim, u->core, u->corelet, fifo);
+	}
+	u->t = t;
 	return true;
 }
 
-uint64_t spyre_time_of(struct spyre_soc *soc, unsigned int core, unsigned int unit, uint64_t ordinal)
+/* Reads words until .done is n; each takes cost. */
+static bool stream_in(struct sim *sim, struct tunit *u, unsigned int fifo, uint32_t n, uint64_t cost)
 {
-	(void)soc; (void)core; (void)unit;
-	return ordinal;
+	struct tfifo *f = &u->core->fifo[u->corelet][fifo];
+	uint64_t t = u->t;
+
+	while (u->done < n) {
+		uint32_t have = (uint32_t)(f->nw - f->nr), k;
+
+		if (!have) {
+			u->t = t;
+			return block(u, SPYRE_WAIT_FIFO_EMPTY, fifo);
+		}
+		if (have > n - u->done)
+			have = n - u->done;
+		for (k = 0; k < have; k++) {
+			uint64_t at = f->nr++ % DEPTH;
+
+			t = max64(t, f->wr[at]);
+			f->rd[at] = t;
+			t += cost;
+		}
+		u->done += have;
+		sim->steps += have;
+		wake_writer(sim, u->core, u->corelet, fifo);
+	}
+	u->t = t;
+	return true;
+}
+
+/* --- Instructions --------------------------------------------------------------------------- */
+
+static bool t_send(struct sim *sim, struct tunit *u, const struct job_insn *i)
+{
+	struct tcore *c = u->core;
+	uint32_t mask = (uint32_t)i->imm, m, times;
+	uint64_t t;
+
+	if (u->kind == SPYRE_UNIT_PT && c->nldw[u->corelet])
+		return block(u, SPYRE_WAIT_TILE, c->ldw[u->corelet][0].tile);
+	u->t += CYCLE;
+	/* Where a core stands for all, all cores' sends to this one come from it. */
+	times = sim->alone && (mask & ~(1u << c->id)) ? c->weight : 1;
+	if (!mask || sim->alone)
+		mask = 1u << c->id;
+	for (m = mask; m; m &= m - 1) {
+		struct tcore *o = sim->of[__builtin_ctz(m)];
+		struct ttag *g = &o->tag[i->a];
+		uint8_t w = sim->job->tag_waiter[o->id][i->a];
+		uint32_t k, pos;
+
+		/* The send is posted behind the loads and stores in flight; the unit goes on. */
+		t = max64(u->t, u->last) + (o == c && times == 1 ? TAG_CYCLES : TAG_FAR_CYCLES) * CYCLE;
+		if (g->n + times > 65535)
+			return terr(u, SPYRE_PE_TAG_OVERFLOW);
+		for (k = 0; k < times; k++) {
+			if (g->head + g->n == g->cap) {
+				uint64_t *p;
+
+				if (g->head) {
+					memmove(g->t, g->t + g->head, g->n * sizeof(*g->t));
+					g->head = 0;
+				} else {
+					p = realloc(g->t, (g->cap ? g->cap * 2 : 8) * sizeof(*p));
+					if (!p) {
+						sim->nomem = true;
+						return false;
+					}
+					g->t = p;
+					g->cap = g->cap ? g->cap * 2 : 8;
+				}
+			}
+			/* Several senders run one after the other here, but not in time. */
+			for (pos = g->head + g->n; pos > g->head && g->t[pos - 1] > t; pos--)
+				g->t[pos] = g->t[pos - 1];
+			g->t[pos] = t;
+			g->n++;
+		}
+		if (w != 0xff)
+			wake(sim, o, w);
+	}
+	return true;
+}
+
+/* A sender may be ahead of the waiter here though not in time: let the waiter take what it can first. */
+static bool t_send_room(struct sim *sim, struct tunit *u, const struct job_insn *i)
+{
+	struct tcore *c = u->core;
+	uint32_t mask = (uint32_t)i->imm;
+
+	if (!mask || sim->alone)
+		mask = 1u << c->id;
+	for (; mask; mask &= mask - 1) {
+		struct tcore *o = sim->of[__builtin_ctz(mask)];
+		uint8_t w = sim->job->tag_waiter[o->id][i->a];
+
+		if (o->tag[i->a].n + c->weight <= 65535 || w == 0xff || o->u[w].state != UNIT_LIVE ||
+		    o->u[w].t >= u->t || !(o->ready & 1u << w))
+			continue;
+		wake(sim, c, u->index);
+		return false;
+	}
+	return true;
+}
+
+static bool t_wait(struct tunit *u, const struct job_insn *i)
+{
+	struct ttag *g = &u->core->tag[i->a];
+
+	if (g->n < i->n)
+		return block(u, SPYRE_WAIT_TAG, i->a);
+	u->t = max64(u->t, g->t[g->head + i->n - 1]) + CYCLE;
+	g->head += i->n;
+	g->n -= i->n;
+	if (!g->n)
+		g->head = 0;
+	return true;
+}
+
+/* When the request of the next load, or multicast, can go out: the one so many before it is complete. */
+static uint64_t flight_slot(const struct tcore *c, bool multicast)
+{
+	return multicast ? c->mflight[c->nmflight % MULTICASTS_IN_FLIGHT] : c->flight[c->nflight % LOADS_IN_FLIGHT];
+}
+
+static void flight_add(struct tunit *u, uint64_t done, bool multicast)
+{
+	struct tcore *c = u->core;
+
+	if (multicast)
+		c->mflight[c->nmflight++ % MULTICASTS_IN_FLIGHT] = done;
+	else
+		c->flight[c->nflight++ % LOADS_IN_FLIGHT] = done;
+	u->last = max64(u->last, done);
+}
+
+/*
+ * Memory moves n words, times over, from time t on, through ports whose load is times half[]; returns when
+ * the last one passes. Requests come in the order of t.
+ */
+static uint64_t hmi(struct sim *sim, uint64_t t, uint32_t n, uint32_t times, const uint32_t half[2])
+{
+	unsigned int h;
+
+	t = max64(t, sim->hmi_free);
+	for (h = 0; h < 2; h++)
+		if (half[h])
+			t = max64(t, sim->port_free[h]);
+	sim->hmi_free = t + (uint64_t)n * times * sim->hmi;
+	for (h = 0; h < 2; h++)
+		if (half[h])
+			sim->port_free[h] = t + (uint64_t)n * half[h] * sim->port;
+	t = sim->hmi_free;
+	for (h = 0; h < 2; h++)
+		if (half[h])
+			t = max64(t, sim->port_free[h]);
+	return t;
+}
+
+/* A load's words on the ring to a core: behind its earlier ones. */
+static uint64_t arrive(struct sim *sim, struct tcore *c, uint64_t sent, uint32_t n)
+{
+	c->in_free = max64(c->in_free + n * sim->ring, sent + sim->load_latency);
+	return c->in_free;
+}
+
+static bool t_l3(struct sim *sim, struct tunit *u, const struct job_insn *i)
+{
+	struct tcore *c = u->core;
+	bool multicast = i->op == SPYRE_OP_L3_LDM;
+	uint32_t m, k, first, times, half[2];
+	struct tgroup *g;
+
+	switch (i->op) {
+	case SPYRE_OP_L3_LDU:
+	case SPYRE_OP_L3_LDM:
+		if (multicast && !sim->alone && sim->group[i->d].released & 1u << c->id)
+			break;
+		/* Requests must come in order: wait for the slot before asking. */
+		if (flight_slot(c, multicast) > u->t) {
+			u->t = flight_slot(c, multicast);
+			wake(sim, c, u->index);
+			return false;
+		}
+		break;
+	}
+	switch (i->op) {
+	case SPYRE_OP_L3_LDU:
+		flight_add(u, arrive(sim, c, hmi(sim, u->t, i->n, c->weight, c->half), i->n), false);
+		c->rd += i->n * (uint64_t)SPYRE_STICK;
+		u->t += CYCLE;
+		break;
+	case SPYRE_OP_L3_LDM:
+		g = &sim->group[i->d];
+		if (sim->alone) {
+			/* Read once for each of the groups that the kind's cores form. */
+			k = (uint32_t)__builtin_popcount(g->members);
+			times = (c->weight + k - 1) / k;
+			half[0] = (c->half[0] + k - 1) / k;
+			half[1] = (c->half[1] + k - 1) / k;
+			flight_add(u, arrive(sim, c, hmi(sim, u->t, i->n, times, half), i->n), true);
+			c->mrd += i->n * (uint64_t)SPYRE_STICK * times;
+			u->t += CYCLE;
+			break;
+		}
+		if (!(g->released & 1u << c->id)) {
+			if (g->arrived & 1u << c->id)
+				return block(u, SPYRE_WAIT_GROUP, i->d);
+			g->arrived |= 1u << c->id;
+			g->n[c->id] = i->n;
+			g->start = max64(g->start, u->t);
+			if (g->arrived != g->members)
+				return block(u, SPYRE_WAIT_GROUP, i->d);
+			first = (uint32_t)__builtin_ctz(g->members);
+			for (m = g->members; m; m &= m - 1) {
+				k = (uint32_t)__builtin_ctz(m);
+				if (g->n[k] == g->n[first])
+					continue;
+				sim->of[k]->u[SPYRE_UNIT_L3LU].err = SPYRE_PE_GROUP_MISMATCH;
+				sim->of[k]->u[SPYRE_UNIT_L3LU].state = UNIT_FAILED;
+				if (k == c->id)
+					return false;
+				break;
+			}
+			half[0] = (g->members & 0xffff) != 0;
+			half[1] = (g->members & 0xffff0000) != 0;
+			g->done = hmi(sim, g->start, i->n, 1, half);
+			g->released = g->members;
+			g->arrived = 0;
+			c->mrd += i->n * (uint64_t)SPYRE_STICK;
+			for (m = g->members & ~(1u << c->id); m; m &= m - 1)
+				wake(sim, sim->of[__builtin_ctz(m)], SPYRE_UNIT_L3LU);
+		}
+		g->released &= ~(1u << c->id);
+		/* The next rendezvous starts no earlier than this one. */
+		flight_add(u, arrive(sim, c, g->done, i->n), true);
+		u->t = max64(u->t, g->start) + CYCLE;
+		break;
+	case SPYRE_OP_L3_STU:
+		c->out_free = max64(c->out_free + i->n * sim->ring, hmi(sim, u->t, i->n, c->weight, c->half));
+		u->t = c->out_free;
+		u->last = max64(u->last, u->t + sim->store_latency);
+		c->wr += i->n * (uint64_t)SPYRE_STICK;
+		break;
+	case SPYRE_OP_L3_STC:
+		u->t += i->n * sim->ring;
+		u->last = max64(u->last, u->t + STC_CYCLES * CYCLE);
+		break;
+	}
+	return true;
+}
+
+/* The load port of a PT, a unit of its own. */
+static bool t_port(struct sim *sim, struct tunit *u)
+{
+	struct tcore *c = u->core;
+	unsigned int x = u->corelet;
+
+	while (c->nldw[x]) {
+		struct ldw *l = &c->ldw[x][0];
+
+		if (!u->done)
+			u->t = max64(u->t, c->ldw_at[x][0]);
+		if (!stream_in(sim, u, l->fifo, 64, sim->link))
+			return false;
+		u->done = 0;
+		c->tile_at[x][l->tile] = u->t;
+		c->tile_pending[x][l->tile]--;
+		c->nldw[x]--;
+		memmove(c->ldw[x], c->ldw[x] + 1, c->nldw[x] * sizeof(c->ldw[x][0]));
+		memmove(c->ldw_at[x], c->ldw_at[x] + 1, c->nldw[x] * sizeof(c->ldw_at[x][0]));
+		wake(sim, c, job_unit_index(SPYRE_UNIT_PT, x));
+	}
+	return false;
+}
+
+static bool t_pt(struct sim *sim, struct tunit *u, const struct job_insn *i)
+{
+	struct tcore *c = u->core;
+	unsigned int x = u->corelet;
+	uint32_t k;
+
+	switch (i->op) {
+	case SPYRE_OP_PT_LDW:
+		if (c->nldw[x] == PT_TILES)
+			return block(u, SPYRE_WAIT_TILE, c->ldw[x][0].tile);
+		c->ldw[x][c->nldw[x]] = (struct ldw){ .tile = i->a, .fmt = i->b, .fifo = i->d };
+		c->ldw_at[x][c->nldw[x]++] = u->t;
+		c->tile_pending[x][i->a]++;
+		c->tile_fmt[x][i->a] = i->b;
+		u->t += CYCLE;
+		wake(sim, c, PORT0 + x);
+		return true;
+	case SPYRE_OP_PT_MM:
+		if (c->tile_fmt[x][i->a] != i->b)
+			return terr(u, SPYRE_PE_TILE);
+		if (c->tile_pending[x][i->a])
+			return block(u, SPYRE_WAIT_TILE, i->a);
+		if (!u->done)
+			u->t = max64(u->t, c->tile_at[x][i->a]);
+		k = u->done;
+		if (!stream_in(sim, u, i->d, i->n, MM_CYCLES * CYCLE)) {
+			c->macs += (u->done - k) * (i->b == SPYRE_SENINT8 ? 8192ull : 4096ull);
+			return false;
+		}
+		c->macs += (u->done - k) * (i->b == SPYRE_SENINT8 ? 8192ull : 4096ull);
+		return true;
+	case SPYRE_OP_PT_PSOUT:
+		return stream_out(sim, u, i->d, i->n * 2u, sim->link, LINK_CYCLES * CYCLE);
+	default:
+		return stream_in(sim, u, i->d, i->n * 2u, sim->link);
+	}
+}
+
+static uint32_t words_of(unsigned int fmt)
+{
+	return fmt == SPYRE_IEEE_FP32 || fmt == SPYRE_IEEE_INT32 ? 2 : 1;
+}
+
+static uint64_t op_cycles(unsigned int op)
+{
+	if (op >= SPYRE_OP_RSUM)
+		return REDUCE_CYCLES;
+	return op >= SPYRE_OP_RECIP ? SPECIAL_CYCLES : 1;
+}
+
+static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
+{
+	struct tcore *c = u->core;
+	const uint8_t opnd[3] = { i->b, i->c, i->d };
+	struct tfifo *in[3] = { NULL, NULL, NULL }, *out = NULL;
+	uint32_t need[3] = { 0, 0, 0 }, num[3] = { 0, 0, 0 }, nin = 0, k, j, w = 0, widest = 0;
+	uint64_t cost, t = u->t;
+	bool moved = false, ok = true;
+
+	for (k = 0; k < 3; k++) {
+		uint32_t fifo = opnd[k] - 0x20u;
+
+		if (!(i->srcs & 1u << k) || opnd[k] < 0x20 || opnd[k] >= 0x40)
+			continue;
+		for (j = 0; j < nin && num[j] != fifo; j++)
+			;
+		if (j == nin) {
+			num[nin] = fifo;
+			in[nin++] = &c->fifo[u->corelet][fifo];
+		}
+		need[j] += words_of((uint32_t)i->imm2 >> (8 * k) & 0xff);
+		if (need[j] > widest)
+			widest = need[j];
+	}
+	if (i->a >= 0x20) {
+		struct tcore *o = i->a == SPYRE_OPND_FIFO(SPYRE_FIFO_RING) ? c->ring_next[u->corelet] : c;
+
+		out = &o->fifo[u->corelet][i->a - 0x20];
+		w = words_of((uint32_t)i->imm2 >> 24);
+		if (w > widest)
+			widest = w;
+	}
+	cost = max64(op_cycles(i->op) * CYCLE, widest * sim->link);
+	if (!nin && !out) {
+		u->t += (i->n - u->done) * cost;
+		return true;
+	}
+	while (u->done < i->n) {
+		for (k = 0; k < nin; k++) {
+			if (in[k]->nw - in[k]->nr >= need[k])
+				continue;
+			ok = block(u, SPYRE_WAIT_FIFO_EMPTY, num[k]);
+			goto done;
+		}
+		if (out && DEPTH - (out->nw - out->nr) < w) {
+			ok = block(u, SPYRE_WAIT_FIFO_FULL, i->a - 0x20u);
+			goto done;
+		}
+		for (k = 0; k < nin; k++)
+			t = max64(t, in[k]->wr[(in[k]->nr + need[k] - 1) % DEPTH]);
+		for (k = 0; k < w; k++)
+			t = max64(t, out->rd[(out->nw + k) % DEPTH]);
+		for (k = 0; k < nin; k++)
+			for (j = 0; j < need[k]; j++)
+				in[k]->rd[in[k]->nr++ % DEPTH] = t;
+		t += cost;
+		for (k = 0; k < w; k++)
+			out->wr[out->nw++ % DEPTH] = t + LINK_CYCLES * CYCLE;
+		u->done++;
+		moved = true;
+		sim->steps++;
+	}
+done:
+	u->t = t;
+	if (moved) {
+		for (k = 0; k < nin; k++)
+			wake_writer(sim, c, u->corelet, num[k]);
+		if (out)
+			wake_reader(sim, i->a == SPYRE_OPND_FIFO(SPYRE_FIFO_RING) ? c->ring_next[u->corelet] : c,
+				    u->corelet, i->a - 0x20u);
+	}
+	return ok;
+}
+
+/* --- Units ---------------------------------------------------------------------------------- */
+
+static void check(struct sim *sim)
+{
+	if (soc_checkpoint(sim->soc, 0))
+		sim->cancelled = true;
+	if (!sim->patient && sim->steps > PATIENCE)
+		sim->impatient = true;
+}
+
+static void run_tunit(struct sim *sim, struct tunit *u)
+{
+	struct spyre_time_probe *p;
+	bool ok;
+
+	u->waits = 0;
+	if (u->index >= PORT0) {
+		t_port(sim, u);
+		return;
+	}
+	for (;;) {
+		const struct job_insn *i = &u->s.insns[u->s.pc];
+
+		if (++sim->steps > sim->next_check) {
+			check(sim);
+			sim->next_check = sim->steps + STEPS_CHECK;
+			if (sim->cancelled || sim->impatient)
+				return;
+		}
+		if (u->t > sim->limit) {
+			u->state = UNIT_FAILED;
+			return;
+		}
+		for (p = u->probes; p; p = p->next)
+			if (p->time == UINT64_MAX && p->ordinal <= u->s.ordinal)
+				p->time = u->t;
+		if (i->op == SPYRE_OP_MVLOOPCNT && i->flat) {
+			uint64_t n = i->c ? u->s.reg[i->b] : (uint32_t)i->imm, len = i->end - u->s.pc;
+
+			/* What is over the limit anyway need not be exact. */
+			u->t += CYCLE + (n > sim->limit / len ? sim->limit : n * len * CYCLE);
+			seq_control(&u->s, i);
+			continue;
+		}
+		if (seq_control(&u->s, i)) {
+			u->t += CYCLE;
+			continue;
+		}
+		switch (i->op) {
+		case SPYRE_OP_RETURN:
+			if (u->kind == SPYRE_UNIT_PT && u->core->nldw[u->corelet]) {
+				block(u, SPYRE_WAIT_TILE, u->core->ldw[u->corelet][0].tile);
+				return;
+			}
+			u->t = max64(u->t, u->last);
+			u->state = UNIT_DONE;
+			return;
+		case SPYRE_OP_SYNC_SEND:
+			if (!t_send_room(sim, u, i))
+				return;
+			ok = t_send(sim, u, i);
+			break;
+		case SPYRE_OP_SYNC_WAIT:
+			ok = t_wait(u, i);
+			break;
+		case SPYRE_OP_L3_LDU:
+		case SPYRE_OP_L3_LDM:
+		case SPYRE_OP_L3_STU:
+		case SPYRE_OP_L3_STC:
+			ok = t_l3(sim, u, i);
+			break;
+		case SPYRE_OP_LD:
+			ok = stream_out(sim, u, i->d, i->n, sim->link, LX_CYCLES * CYCLE);
+			break;
+		case SPYRE_OP_ST:
+			ok = stream_in(sim, u, i->d, i->n, sim->link);
+			break;
+		case SPYRE_OP_PT_LDW:
+		case SPYRE_OP_PT_MM:
+		case SPYRE_OP_PT_PSOUT:
+		case SPYRE_OP_PT_PSIN:
+			ok = t_pt(sim, u, i);
+			break;
+		default:
+			ok = t_vec(sim, u, i);
+			break;
+		}
+		if (!ok)
+			return;
+		if (i->op == SPYRE_OP_LD || i->op == SPYRE_OP_ST)
+			u->s.reg[i->a] += (uint64_t)(int64_t)i->imm2;
+		else if (i->op >= SPYRE_OP_L3_LDU && i->op <= SPYRE_OP_L3_STC) {
+			u->s.reg[i->a] += (uint64_t)(int64_t)i->imm;
+			u->s.reg[i->c] += (uint64_t)(int64_t)i->imm2;
+		}
+		u->done = 0;
+		seq_next(&u->s, i);
+		if (u->kind <= SPYRE_UNIT_L3SU) {
+			wake(sim, u->core, u->index);
+			return;
+		}
+	}
+}
+
+/*
+ * Units inside the cores may run in any order: their times come from what they read. Those that share the
+ * memory go one instruction at a time, earliest first, when all others wait; what they wake is later still.
+ */
+#define L3_UNITS (1u << SPYRE_UNIT_L3LU | 1u << SPYRE_UNIT_L3SU)
+
+static void run(struct sim *sim)
+{
+	struct tcore *c, *best;
+	uint64_t t;
+	uint32_t r;
+	unsigned int i, k, unit;
+
+	for (;;) {
+		if (sim->cancelled || sim->nomem || sim->impatient)
+			return;
+		if (sim->nqueue) {
+			c = sim->queue[sim->nqueue - 1];
+			r = c->ready & ~L3_UNITS;
+			if (!r) {
+				sim->nqueue--;
+				c->queued = false;
+				continue;
+			}
+			c->ready &= ~(r & -r);
+			if (c->u[__builtin_ctz(r)].state == UNIT_LIVE)
+				run_tunit(sim, &c->u[__builtin_ctz(r)]);
+			continue;
+		}
+		best = NULL;
+		t = UINT64_MAX;
+		unit = 0;
+		for (i = 0; i < sim->ncores; i++) {
+			c = &sim->core[i];
+			for (k = SPYRE_UNIT_L3LU; k <= SPYRE_UNIT_L3SU; k++) {
+				if (!(c->ready & 1u << k) || (c->u[k].t >= t && best))
+					continue;
+				best = c;
+				unit = k;
+				t = c->u[k].t;
+			}
+		}
+		if (!best)
+			return;
+		best->ready &= ~(1u << unit);
+		if (best->u[unit].state == UNIT_LIVE)
+			run_tunit(sim, &best->u[unit]);
+	}
+}
+
+/* --- Setting up ----------------------------------------------------------------------------- */
+
+/* Programs that differ in the numbers of multicast groups of equal size alone take the same time. */
+static bool same_program(const struct job *job, const struct job_program *a, const struct job_program *b)
+{
+	uint32_t k;
+
+	if (a == b)
+		return true;
+	if (!a->multicast || !b->multicast || a->count != b->count)
+		return false;
+	for (k = 0; k < a->count; k++) {
+		struct job_insn x = a->insns[k], y = b->insns[k];
+
+		if (x.op == SPYRE_OP_L3_LDM && y.op == SPYRE_OP_L3_LDM) {
+			if (__builtin_popcount(job->groups[x.d]) != __builtin_popcount(job->groups[y.d]))
+				return false;
+			x.d = y.d = 0;
+		}
+		if (x.op != y.op || x.be != y.be || x.a != y.a || x.b != y.b || x.c != y.c || x.d != y.d ||
+		    x.n != y.n || x.imm != y.imm || x.imm2 != y.imm2)
+			return false;
+	}
+	return true;
+}
+
+static bool same_core(const struct sim *sim, unsigned int a, unsigned int b)
+{
+	unsigned int i, r;
+
+	for (i = 0; i < JOB_CORE_UNITS; i++) {
+		const struct job_unit *x = sim->job->unit[a][i], *y = sim->job->unit[b][i];
+		struct seq sx, sy;
+
+		if (!x != !y)
+			return false;
+		if (!x)
+			continue;
+		if (!same_program(sim->job, x->program, y->program))
+			return false;
+		if (!x->program->timed_regs)
+			continue;
+		seq_init(&sx, x, sim->soc->symbols);
+		seq_init(&sy, y, sim->soc->symbols);
+		for (r = 0; r < SPYRE_REGS; r++)
+			if ((x->program->timed_regs & 1u << r) && sx.reg[r] != sy.reg[r])
+				return false;
+	}
+	return true;
+}
+
+/*
+ * Can a core of each kind stand for its like? Then what it meets must look the same from each of them:
+ * multicast groups within its kind, and ring and far sends only if all cores are of one kind, sends going to all.
+ */
+static bool can_stand(const struct sim *sim, const uint8_t *kind, unsigned int kinds)
+{
+	const struct job *job = sim->job;
+	uint32_t m;
+	unsigned int i, g;
+
+	for (i = 0; i < job->nunits; i++) {
+		const struct job_program *p = job->units[i].program;
+
+		if (p->ring && kinds > 1)
+			return false;
+		if (p->far_sends && (kinds > 1 || p->far_sends != job->core_mask || p->mixed_sends))
+			return false;
+		for (g = 0; g < SPYRE_JOB_GROUPS; g++)
+			for (m = p->groups & 1u << g ? job->groups[g] : 0; m; m &= m - 1)
+				if (kind[__builtin_ctz(m)] != kind[job->units[i].core])
+					return false;
+	}
+	return true;
+}
+
+static void sim_free(struct sim *sim)
+{
+	unsigned int i, t;
+
+	for (i = 0; sim->core && i < sim->ncores; i++)
+		for (t = 0; t < SPYRE_TAGS; t++)
+			free(sim->core[i].tag[t].t);
+	free(sim->core);
+}
+
+static bool sim_init(struct sim *sim, struct spyre_soc *soc)
+{
+	const struct job *job = soc->job;
+	uint8_t kind[32] = { 0 };
+	unsigned int ids[32], n = 0, kinds = 0, i, j, x, k;
+	uint64_t cap = soc->cfg.watchdog ? soc->cfg.watchdog : 1ull << 40;
+	struct tcore *c;
+
+	memset(sim, 0, sizeof(*sim));
+	sim->soc = soc;
+	sim->job = job;
+	if (job->watchdog && job->watchdog < cap)
+		cap = job->watchdog;
+	if (cap > 1ull << 48)
+		cap = 1ull << 48;
+	sim->limit = cap << TICK_SHIFT;
+	sim->link = (soc->cfg.core_hz * CYCLE + LINK_HZ / 2) / LINK_HZ;
+	sim->ring = (soc->cfg.core_hz * CYCLE + RING_HZ / 2) / RING_HZ;
+	sim->hmi = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / HMI_BYTES_S;
+	sim->port = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / PORT_BYTES_S;
+	sim->load_latency = ticks_ns(soc, LOAD_NS);
+	sim->store_latency = ticks_ns(soc, STORE_NS);
+
+	for (i = 0; i < 32; i++)
+		if (job->core_mask & 1u << i)
+			ids[n++] = i;
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < i && !same_core(sim, ids[i], ids[j]); j++)
+			;
+		kind[ids[i]] = j == i ? (uint8_t)kinds++ : kind[ids[j]];
+	}
+	sim->alone = can_stand(sim, kind, kinds);
+	sim->ncores = sim->alone ? kinds : n;
+	sim->core = calloc(sim->ncores, sizeof(*sim->core));
+	if (!sim->core)
+		return false;
+	for (i = 0; i < n; i++) {
+		c = &sim->core[sim->alone ? kind[ids[i]] : i];
+		sim->of[ids[i]] = c;
+		c->mates |= 1u << ids[i];
+		c->half[ids[i] / 16]++;
+		if (c->weight++)
+			continue;
+		c->id = ids[i];
+		memset(c->tile_fmt, 0xff, sizeof(c->tile_fmt));
+		for (k = 0; k < T_UNITS; k++) {
+			const struct job_unit *ju = k < PORT0 ? job->unit[c->id][k] :
+				job->unit[c->id][job_unit_index(SPYRE_UNIT_PT, k - PORT0)];
+			struct tunit *u = &c->u[k];
+
+			u->core = c;
+			u->index = (uint8_t)k;
+			u->kind = (uint8_t)(k < PORT0 ? job_unit_kind(k) : SPYRE_UNIT_PT);
+			u->corelet = (uint8_t)(k < PORT0 ? job_unit_corelet(k) : k - PORT0);
+			if (!ju)
+				continue;
+			u->program = ju->program;
+			u->state = UNIT_LIVE;
+			seq_init(&u->s, ju, soc->symbols);
+			wake(sim, c, k);
+		}
+	}
+	for (i = 0; i < n; i++) {
+		c = sim->of[ids[i]];
+		for (x = 0; x < 2; x++) {
+			/* Corelet 0 sends to the next core, corelet 1 to the previous one. */
+			c->ring_next[x] = sim->alone ? c : sim->of[ids[(i + (x ? n - 1 : 1)) % n]];
+			c->ring_prev[x] = sim->alone ? c : sim->of[ids[(i + (x ? 1 : n - 1)) % n]];
+		}
+	}
+	for (i = 0; i < SPYRE_JOB_GROUPS; i++)
+		sim->group[i].members = job->groups[i];
+	return true;
+}
+
+/* --- Verdict -------------------------------------------------------------------------------- */
+
+/*
+ * Least core cycles a program can take, as far as its counts are known before it runs: those of registers
+ * that it never writes.
+ */
+static uint64_t least_cycles(const struct tunit *u, const uint64_t *symbols, const struct job_unit *ju)
+{
+	const struct job_program *p = u->program;
+	uint64_t mult[SPYRE_LOOPS + 1] = { 1 }, sum = 0, one;
+	unsigned int depth = 0, k;
+	uint16_t written = 0;
+	struct seq s;
+	uint32_t pc;
+
+	seq_init(&s, ju, symbols);
+	for (pc = 0; pc < p->count; pc++)
+		if (p->insns[pc].op >= SPYRE_OP_ADDIMM && p->insns[pc].op <= SPYRE_OP_MVREG)
+			written |= (uint16_t)(1u << p->insns[pc].a);
+	for (pc = 0; pc < p->count; pc++) {
+		const struct job_insn *i = &p->insns[pc];
+		uint64_t n;
+
+		one = i->op == SPYRE_OP_RETURN ? 0 : i->op == SPYRE_OP_PT_MM ? i->n * (uint64_t)MM_CYCLES :
+		      i->op >= SPYRE_OP_LD && i->n ? i->n : 1;
+		if (__builtin_mul_overflow(one, mult[depth], &one) || __builtin_add_overflow(sum, one, &sum))
+			return UINT64_MAX;
+		if (i->op == SPYRE_OP_MVLOOPCNT) {
+			n = !i->c ? (uint32_t)i->imm : written & 1u << i->b ? 0 : s.reg[i->b];
+			if (__builtin_mul_overflow(n, mult[depth], &mult[depth + 1]))
+				mult[depth + 1] = UINT64_MAX;
+			depth++;
+		}
+		for (k = 0; k < i->be; k++)
+			depth--;
+	}
+	return sum;
+}
+
+static bool add_stuck(struct spyre_soc *soc, const struct tunit *u)
+{
+	uint32_t m;
+	void *p;
+
+	for (m = u->core->mates; m; m &= m - 1) {
+		p = realloc(soc->stuck, (soc->nstuck + 1) * sizeof(*soc->stuck));
+		if (!p)
+			return false;
+		soc->stuck = p;
+		soc->stuck[soc->nstuck++] = (struct spyre_stuck){
+			.core = (uint8_t)__builtin_ctz(m), .unit = (uint8_t)(u->kind | u->corelet << 7),
+			.waits = u->waits, .number = u->number, .pc = u->s.pc,
+		};
+	}
+	return true;
+}
+
+static int cmp_stuck(const void *x, const void *y)
+{
+	const struct spyre_stuck *a = x, *b = y;
+	unsigned int ka = a->core << 8 | (a->unit & 0x7fu) << 1 | a->unit >> 7;
+	unsigned int kb = b->core << 8 | (b->unit & 0x7fu) << 1 | b->unit >> 7;
+
+	return ka < kb ? -1 : ka > kb;
+}
+
+static bool verdict_fail(struct sim *sim, struct spyre_rb *rb, const struct tunit *u, enum spyre_status status,
+			 enum spyre_prog_err err)
+{
+	(void)sim;
+	spyre_soc_fail(rb, status, err, u ? u->core->id : 0xffff,
+		       u ? u->kind | (unsigned int)u->corelet << 8 : 0xffff, u ? u->s.pc : 0);
+	return false;
+}
+
+static bool verdict(struct sim *sim, struct spyre_soc_time *time, struct spyre_rb *rb)
+{
+	const struct tunit *bad = NULL, *late = NULL;
+	uint64_t end = 0, rd = 0, wr = 0, macs = 0, low, ns;
+	struct spyre_soc *soc = sim->soc;
+	unsigned int i, k, f;
+	bool stuck = false;
+
+	if (sim->cancelled || sim->nomem)
+		return verdict_fail(sim, rb, NULL, sim->nomem ? SPYRE_ERR_INTERNAL : SPYRE_ERR_CANCELLED, 0);
+	for (i = 0; i < sim->ncores; i++) {
+		struct tcore *c = &sim->core[i];
+
+		for (k = 0; k < JOB_CORE_UNITS; k++) {
+			struct tunit *u = &c->u[k];
+
+			if (u->state == UNIT_NONE)
+				continue;
+			end = max64(end, max64(u->t, u->last));
+			/* Units come in the order of their numbers: on equal times the first one stays. */
+			if (u->err && (!bad || u->t < bad->t))
+				bad = u;
+			if (u->state == UNIT_FAILED && !u->err && (!late || u->t < late->t))
+				late = u;
+			stuck |= u->state == UNIT_LIVE;
+		}
+		rd += c->rd * c->weight + c->mrd;
+		wr += c->wr * c->weight;
+		macs += c->macs * c->weight;
+	}
+	if (bad)
+		return verdict_fail(sim, rb, bad, SPYRE_ERR_PROGRAM, bad->err);
+	if (late)
+		return verdict_fail(sim, rb, late, SPYRE_ERR_WATCHDOG, 0);
+	if (stuck) {
+		for (i = 0; i < sim->ncores; i++)
+			for (k = 0; k < JOB_CORE_UNITS; k++)
+				if (sim->core[i].u[k].state == UNIT_LIVE && !add_stuck(soc, &sim->core[i].u[k]))
+					return verdict_fail(sim, rb, NULL, SPYRE_ERR_INTERNAL, 0);
+		qsort(soc->stuck, soc->nstuck, sizeof(*soc->stuck), cmp_stuck);
+		verdict_fail(sim, rb, NULL, SPYRE_ERR_DEADLOCK, 0);
+		rb->nstuck = (uint32_t)soc->nstuck;
+		for (i = 0; i < 3 && i < soc->nstuck; i++)
+			rb->stuck[i] = soc->stuck[i];
+		return false;
+	}
+	for (i = 0; i < sim->ncores; i++) {
+		struct tcore *c = &sim->core[i];
+
+		for (k = 0; k < 2; k++)
+			for (f = 0; f < SPYRE_FIFOS; f++)
+				if (c->fifo[k][f].nw != c->fifo[k][f].nr)
+					return verdict_fail(sim, rb,
+							    &c->u[job_unit_index(spyre_job_fifo_reader[f], k)],
+							    SPYRE_ERR_PROGRAM, SPYRE_PE_FIFO_LEFT);
+		for (k = 0; k < SPYRE_TAGS; k++)
+			if (c->tag[k].n) {
+				f = sim->job->tag_waiter[c->id][k];
+				verdict_fail(sim, rb, f == 0xff ? NULL : &c->u[f], SPYRE_ERR_PROGRAM,
+					     SPYRE_PE_FIFO_LEFT);
+				rb->err_core = (uint16_t)c->id;
+				return false;
+			}
+	}
+	/*
+	 * Streams that overlap get their even share only as long as the sum fits: no job is faster than its
+	 * bytes through the memory, with the turnaround between reading and writing.
+	 */
+	low = rd < wr ? rd : wr;
+	ns = (rd + wr) / (HMI_BYTES_S / 1000000000) + low * TURN_FS_BYTE / 1000000;
+	end = max64(end, ticks_ns(soc, ns));
+	time->cycles = (end >> TICK_SHIFT) + JOB_CYCLES;
+	time->rd_bytes = rd;
+	time->wr_bytes = wr;
+	time->pt_macs = macs;
+	if (end > sim->limit)
+		return verdict_fail(sim, rb, NULL, SPYRE_ERR_WATCHDOG, 0);
+	return true;
+}
+
+bool spyre_time_job(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb)
+{
+	struct sim sim;
+	unsigned int i, k;
+	bool ok = false;
+
+	soc->nstuck = 0;
+	if (!sim_init(&sim, soc)) {
+		spyre_soc_fail(rb, SPYRE_ERR_INTERNAL, SPYRE_PE_NONE, 0xffff, 0xffff, 0);
+		return false;
+	}
+	run(&sim);
+	/* A long job: is there a unit that cannot end within the budget? Then it need not be watched. */
+	for (i = 0; sim.impatient && i < sim.ncores; i++) {
+		for (k = 0; k < JOB_CORE_UNITS; k++) {
+			struct tunit *u = &sim.core[i].u[k];
+
+			if (u->state == UNIT_LIVE &&
+			    least_cycles(u, soc->symbols, soc->job->unit[sim.core[i].id][k]) >
+			    sim.limit >> TICK_SHIFT) {
+				verdict_fail(&sim, rb, u, SPYRE_ERR_WATCHDOG, 0);
+				goto out;
+			}
+		}
+	}
+	if (sim.impatient) {
+		sim.impatient = false;
+		/* No more than one look: from here on it takes as long as it takes, and can be cancelled. */
+		sim.patient = true;
+		for (i = 0; i < sim.ncores; i++)
+			for (k = 0; k < T_UNITS; k++)
+				if (sim.core[i].u[k].state == UNIT_LIVE)
+					wake(&sim, &sim.core[i], k);
+		run(&sim);
+	}
+	ok = verdict(&sim, time, rb);
+out:
+	sim_free(&sim);
+	return ok;
+}
+
+void spyre_time_probes(struct spyre_soc *soc, struct spyre_time_probe *probes, unsigned int n)
+{
+	struct sim sim;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		probes[i].time = UINT64_MAX;
+	if (!sim_init(&sim, soc))
+		return;
+	for (i = 0; i < n; i++) {
+		struct tunit *u = &sim.of[probes[i].core]->u[probes[i].unit];
+
+		probes[i].next = u->probes;
+		u->probes = &probes[i];
+	}
+	sim.patient = true;
+	run(&sim);
+	sim_free(&sim);
 }
