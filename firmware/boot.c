@@ -84,6 +84,7 @@ int boot(void)
 	interrupt_init();
 	context_init();
 	queue_init();
+	batch_init();
 	dispatch_init();
 	engine_init();
 	sync_init();

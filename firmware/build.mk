@@ -8,7 +8,7 @@ FW_DIR := $(B)/firmware
 FW_IMAGE := $(FW_DIR)/spyre/spyre-dd2-1.fw
 FW_ELF := $(FW_DIR)/spyre-dd2-1.elf
 FW_ARCH := -march=rv32imc_zicsr_zifencei -mabi=ilp32
-FW_FLAGS := -std=gnu11 -Os -g $(FW_ARCH) -mcmodel=medlow -ffreestanding -fno-builtin \
+FW_FLAGS := -std=gnu11 -O2 -g $(FW_ARCH) -mcmodel=medlow -ffreestanding -fno-builtin \
 	-ffunction-sections -fdata-sections -fno-common -fno-stack-protector -fstack-usage \
 	-Wall -Wextra -Wmissing-prototypes -Wvla -Wconversion -Wno-sign-conversion -Wundef \
 	-Wstack-usage=512 -Werror -DFW_VERSION='"$(FW_VERSION)"' -Iinclude

@@ -14,6 +14,7 @@
 #define FW_CONTEXTS	MCU_CONTEXTS	/* ids 1 to 255 */
 #define FW_QUEUES	4096u
 #define FW_BATCH	32u		/* control blocks per copy and per turn of a queue */
+#define FW_BATCHES	8u		/* batches in private RAM */
 #define FW_KINDS	5u		/* work of the core itself, then enum mcu_engine_kind */
 #define FW_KIND_CORE	0u
 #define FW_BACKLOG	1024u		/* events not yet in the driver's ring, power of two */
@@ -98,6 +99,7 @@ struct queue {
 	u32 shown_done;
 	u32 polled_since;	/* MCU_POLL_NS at the last work */
 	u8 suspended;
+	u8 batch;		/* which batch of private RAM holds its copies, FW_BATCHES: the window */
 	u8 no_ring;		/* ring or response unusable: nothing is fetched until reset */
 	u8 checked;		/* entry .issue was checked and waits for an engine or its turn */
 	/* WAIT at .issue */
@@ -163,7 +165,7 @@ struct fw_mem {
 	struct queue queue[FW_QUEUES];
 	struct spyre_msg backlog[FW_BACKLOG];
 	u16 free_queue[FW_QUEUES];
-	struct spyre_cb cb[FW_QUEUES][FW_BATCH];	/* entry i of a queue is in slot i mod FW_BATCH */
+	struct spyre_cb cb[FW_QUEUES][FW_BATCH];	/* copies that had to leave private RAM, see run.c */
 };
 
 extern struct fw_mem fw_mem;
@@ -318,7 +320,11 @@ int dispatch_turn(u64 now);
 
 /* One turn of a queue: up to FW_BATCH control blocks. */
 void queue_run(struct queue *q, u64 now);
+/* The firmware's copy of a fetched entry; good until the next batch is fetched for any queue. */
 struct spyre_cb *queue_cb(const struct queue *q, u32 entry);
+void batch_init(void);
+/* The queue goes away: its place for a batch is free. */
+void batch_free(struct queue *q);
 /* Entries copied but not started end as CANCELLED. */
 void queue_cancel_fetched(struct queue *q);
 
@@ -331,7 +337,8 @@ struct verdict {
 	u64 addr;
 };
 
-struct verdict cb_check(const struct spyre_cb *cb);
+/* The status; *v has it too. */
+u32 cb_check(const struct spyre_cb *cb, struct verdict *v);
 /* Engine kind that executes a type, FW_KIND_CORE for those of the firmware. */
 u32 cb_kind(u32 type);
 

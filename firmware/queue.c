@@ -101,6 +101,10 @@ void queue_show(struct queue *q)
 
 void queue_done(struct queue *q, u32 entry)
 {
+	if (entry == q->done && !q->done_mask) {
+		q->done++;
+		return;
+	}
 	q->done_mask |= 1u << (entry - q->done);
 	while (q->done_mask & 1) {
 		q->done_mask >>= 1;
@@ -206,6 +210,7 @@ u32 queue_create(const struct spyre_msg_queue *m)
 	q = &fw_mem.queue[index];
 	memset(q, 0, sizeof(*q));
 	q->index = (u16)index;
+	q->batch = FW_BATCHES;
 	q->id = m->id;
 	q->context = (u16)m->context;
 	q->entries = m->entries;
@@ -250,6 +255,7 @@ static void queue_free(struct queue *q)
 	struct context *c = context_of(q);
 
 	timer_clear(q);
+	batch_free(q);
 	list_del(&q->sibling);
 	c->queues--;
 	card.queues--;

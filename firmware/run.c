@@ -10,9 +10,49 @@ static struct context *context_of(const struct queue *q)
 	return &fw_mem.context[q->context];
 }
 
+/*
+ * Copies of entries. Entry i of a queue is in slot i mod FW_BATCH of its batch. Batches lie in private
+ * RAM, which the core reads faster than anything else; there are a few, for the queues that run now.
+ * When another queue needs one, what its owner has not started yet moves to the window.
+ */
+static struct spyre_cb batch[FW_BATCHES][FW_BATCH];
+static struct queue *owner[FW_BATCHES];
+static u32 next_batch;
+
+void batch_init(void)
+{
+	memset(owner, 0, sizeof(owner));
+	next_batch = 0;
+}
+
+void batch_free(struct queue *q)
+{
+	if (q->batch < FW_BATCHES)
+		owner[q->batch] = NULL;
+	q->batch = FW_BATCHES;
+}
+
 struct spyre_cb *queue_cb(const struct queue *q, u32 entry)
 {
+	if (q->batch < FW_BATCHES)
+		return &batch[q->batch][entry % FW_BATCH];
 	return &fw_mem.cb[q->index][entry % FW_BATCH];
+}
+
+static void batch_take(struct queue *q)
+{
+	u32 b = next_batch;
+	struct queue *old = owner[b];
+	u32 i;
+
+	next_batch = (b + 1) % FW_BATCHES;
+	if (old) {
+		for (i = old->issue; i != old->fetch; i++)
+			fw_mem.cb[old->index][i % FW_BATCH] = batch[b][i % FW_BATCH];
+		old->batch = FW_BATCHES;
+	}
+	owner[b] = q;
+	q->batch = (u8)b;
 }
 
 /* Copies the next entries, up to the end of a batch. 0: there are none, or the queue has failed. */
@@ -30,6 +70,9 @@ static int fetch(struct queue *q)
 		return 0;
 	if (n > room)
 		n = room;
+	/* Nothing is left of the last batch, so it may lie anywhere. */
+	if (q->batch == FW_BATCHES)
+		batch_take(q);
 	/* Rings are a multiple of the batch, so a batch never wraps. */
 	from = q->ring + (u64)(q->fetch & (q->entries - 1)) * sizeof(struct spyre_cb);
 	if (bus_read(place_of(MCU_SPACE_HMVA_PRIV, q->context, from), queue_cb(q, q->fetch),
@@ -168,9 +211,9 @@ static enum step step(struct queue *q, u64 now)
 		return STEP_NEXT;
 	}
 	if (!q->checked) {
-		struct verdict v = cb_check(cb);
+		struct verdict v;
 
-		if (v.status) {
+		if (cb_check(cb, &v)) {
 			/* After all earlier ones: one of those may fail first. */
 			if (!first)
 				return STEP_BLOCKED;

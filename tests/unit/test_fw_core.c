@@ -981,11 +981,12 @@ static void test_no_saving(void **state)
 static void test_check_table(void **state)
 {
 	struct spyre_cb cb;
+	struct verdict v;
 
 	(void)state;
 #define IS(want, type, flags, change) do { \
 		cb = cb_of(type, flags); change; \
-		assert_int_equal(cb_check(&cb).status, want); \
+		assert_int_equal(cb_check(&cb, &v), want); \
 	} while (0)
 	IS(SPYRE_OK, SPYRE_CB_NOP, 7, (void)0);
 	IS(SPYRE_ERR_BAD_CB, SPYRE_CB_NOP, 8, (void)0);
