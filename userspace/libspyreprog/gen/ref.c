@@ -24,8 +24,6 @@ struct part {
 /* Versions chosen at load time. The sanitizers' runtime is not up yet when that happens. */
 #if defined(__x86_64__) && !defined(SPYREPROG_PLAIN)
 #define KERNEL_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#elif defined(__x86_64__)
-#define KERNEL_CLONES __attribute__((target("fma")))
 #else
 #define KERNEL_CLONES
 #endif
