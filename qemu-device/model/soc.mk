@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+#
+# Unit tests and benchmark of the SoC: with ASan and UBSan; those with threads again with TSan. The programs
+# that they run come from libspyreprog.
+
+soc_prog := $(B)/userspace/libspyreprog/libspyreprog.a
+soc_inc := $(MODEL_INC) -Iuserspace/libspyreprog/include -Itests/unit
+
+# $(1) test, $(2) suffix, $(3) flags, $(4) archive
+define soc_test
+$(B)/tests/unit/obj$(2)/$(1).o: tests/unit/$(1).c $(model_dir)/soc.mk
+	$$(call say,CC,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS) $(WARN) $$(INC) $(soc_inc) $(3) -MMD -MP -c -o $$@ $$<
+
+$(B)/tests/unit/$(1)$(2): $(B)/tests/unit/obj$(2)/$(1).o $(4) $(soc_prog)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) $$(CFLAGS) $(3) -o $$@ $$^ -lcmocka -lm
+
+CHECK_UNIT += $(B)/tests/unit/$(1)$(2)
+-include $(B)/tests/unit/obj$(2)/$(1).d
+endef
+
+soc_have = $(foreach t,$(1),$(if $(wildcard tests/unit/$(t).c),$(t)))
+$(foreach t,$(call soc_have,test_num test_job test_soc test_soc_time),$(eval $(call soc_test,$(t),,$(SAN),$(MODEL_LIB_ASAN))))
+$(foreach t,$(call soc_have,test_soc),$(eval $(call soc_test,$(t),_tsan,$(MODEL_TSAN),$(MODEL_LIB_TSAN))))
+
+$(B)/tests/bench/bench_soc: tests/bench/bench_soc.c $(MODEL_LIB) $(soc_prog)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -O2 $(WARN) $(INC) $(soc_inc) -o $@ $^ -lm
+
+ALL += $(if $(wildcard tests/bench/bench_soc.c),$(B)/tests/bench/bench_soc)
