@@ -14,7 +14,12 @@
 #ifndef _UAPI_SPYRE_ACCEL_H_
 #define _UAPI_SPYRE_ACCEL_H_
 
+/* In a kernel build this header is not beside drm.h; in user space libdrm's folder is in the path. */
+#ifdef __KERNEL__
+#include <drm/drm.h>
+#else
 #include "drm.h"
+#endif
 
 #if defined(__cplusplus)
 extern "C" {
