@@ -7,6 +7,7 @@
 #ifndef TESTS_MODEL_UTIL_H
 #define TESTS_MODEL_UTIL_H
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
