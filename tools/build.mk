@@ -5,17 +5,29 @@ TOOLS_DIR := $(B)/tools
 tools_cflags := $(SPYREPROG_INC) -Iuserspace/libspyrert/include
 
 $(TOOLS_DIR)/%.o: tools/%.c
-	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(WARN) $(INC) $(tools_cflags) -MMD -MP -c -o $@ $<
 
 $(TOOLS_DIR)/spyre-as: $(TOOLS_DIR)/spyre-as.o $(SPYREPROG)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lm
+
+$(TOOLS_DIR)/spyre-gen: $(TOOLS_DIR)/spyre-gen.o $(SPYREPROG)
+	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lm
 
 $(TOOLS_DIR)/spyre-dis: $(TOOLS_DIR)/spyre-dis.o $(SPYREPROG)
+	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ -ljansson -lm
 
-ALL += $(TOOLS_DIR)/spyre-as $(TOOLS_DIR)/spyre-dis
-INSTALL_BIN += $(TOOLS_DIR)/spyre-as $(TOOLS_DIR)/spyre-dis
+$(TOOLS_DIR)/spyre-run: $(TOOLS_DIR)/spyre-run.o $(TOOLS_DIR)/npy.o $(SPYREPROG) $(SPYRERT)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(SPYREPROG) $(SPYRERT_LINK) -ljansson -lm
+
+tools_prog := $(addprefix $(TOOLS_DIR)/,spyre-as spyre-dis spyre-gen spyre-run)
+ALL += $(tools_prog)
+INSTALL_BIN += $(tools_prog)
 INSTALL_MAN += $(wildcard tools/man/*.[1-8])
 -include $(wildcard $(TOOLS_DIR)/*.d)
 -include $(wildcard tools/*/build.mk)

@@ -15,7 +15,7 @@ static void usage(FILE *out)
 	      "\n"
 	      "  -o, --output FILE  job binary (default init.bin)\n"
 	      "  -d, --dir DIR      SpyreCode directory: init.bin and spyrecode.json\n"
-	      "      --isa-rst      print the instruction tables of the manual and exit\n"
+	      "      --rst          print the instruction tables of the manual and exit\n"
 	      "  -h, --help         this text\n"
 	      "\n"
 	      "INPUT is a file, or - or nothing for standard input. Exit status: 0 assembled,\n"
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "output", required_argument, NULL, 'o' },
 		{ "dir", required_argument, NULL, 'd' },
-		{ "isa-rst", no_argument, NULL, 'R' },
+		{ "rst", no_argument, NULL, 'R' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 }
 	};

@@ -35,6 +35,8 @@ $(eval $(call spyreprog_variant,$(spyreprog_dir)))
 $(eval $(call spyreprog_variant,$(spyreprog_dir)-asan,$(SAN) -DSPYREPROG_PLAIN))
 
 ALL += $(SPYREPROG)
+INSTALL_LIB += $(SPYREPROG)
+INSTALL_INC += $(wildcard $(spyreprog_dir)/include/*.h) $(addprefix include/spyre/,base.h hw.h isa.h num.h)
 
 # --- Unit tests -----------------------------------------------------------------------------
 

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: MIT
+/* spyre-run: runs a SpyreCode directory on arrays from .npy files. */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include <spyregen.h>
+#include <spyrert.h>
+
+#include "npy.h"
+
+#define MAX_ARGS 256u
+
+struct tensor {
+	char *name;
+	unsigned int argument;
+	bool output, weights;
+	enum spyre_format format;
+	uint64_t rows, cols, bytes;
+	const char *in, *out, *ref;	/* files */
+	spyrert_ptr ptr;
+};
+
+static struct tensor tensors[MAX_ARGS];
+static unsigned int ntensors;
+static uint64_t args[MAX_ARGS];
+static bool given[MAX_ARGS];
+
+static void __attribute__((format(printf, 2, 3), noreturn)) quit(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("spyre-run: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(status);
+}
+
+#define CHECK(call)								\
+	do {									\
+		enum spyrert_status s_ = (call);				\
+										\
+		if (s_ != SPYRERT_SUCCESS)					\
+			quit(4, "%s: %s", spyrert_status_name(s_), spyrert_last_error()); \
+	} while (0)
+
+static void usage(FILE *out)
+{
+	fputs("usage: spyre-run [OPTIONS] DIR\n"
+	      "Runs a SpyreCode directory on the card.\n"
+	      "\n"
+	      "  -i, --in NAME=FILE      tensor NAME from FILE (.npy)\n"
+	      "  -o, --out NAME=FILE     write tensor NAME to FILE (.npy)\n"
+	      "  -v, --verify NAME=FILE  compare tensor NAME with FILE (.npy)\n"
+	      "  -t, --tolerance X       largest |difference| / max(|reference|, 1) (default 0: equal)\n"
+	      "  -s, --symbols I=VALUE   argument I is a number, not a tensor's address\n"
+	      "  -T, --time N            launch N times and say how long it took\n"
+	      "  -l, --list              list the tensors and stop\n"
+	      "  -b, --backend NAME      drm or model (default: SPYRERT_BACKEND, or drm)\n"
+	      "  -d, --device N          card (default 0)\n"
+	      "  -h, --help              this text\n"
+	      "\n"
+	      "Tensors without --in start as zeros. Exit status: 0 done and equal, 1 --verify found a\n"
+	      "difference, 2 wrong usage, 3 a file is missing or wrong, 4 the card or the runtime\n"
+	      "reported an error.\n", out);
+}
+
+/* Numbers in SpyreCode are strings, or plain numbers. */
+static uint64_t number(const json_t *j, uint64_t fallback)
+{
+	if (json_is_string(j))
+		return strtoull(json_string_value(j), NULL, 0);
+	if (json_is_integer(j))
+		return (uint64_t)json_integer_value(j);
+	return fallback;
+}
+
+static void read_tensors(const json_t *hcm)
+{
+	const json_t *list = json_object_get(json_object_get(hcm, "vdci"), "tensors"), *j;
+	size_t i;
+
+	json_array_foreach(list, i, j) {
+		struct tensor *t = &tensors[ntensors];
+		const char *name = json_string_value(json_object_get(j, "name"));
+		const char *fmt = json_string_value(json_object_get(j, "format"));
+		const char *dir = json_string_value(json_object_get(j, "direction"));
+		const char *layout = json_string_value(json_object_get(j, "layout"));
+		const json_t *shape = json_object_get(j, "shape");
+		unsigned int f;
+		uint64_t need;
+
+		if (ntensors == MAX_ARGS)
+			quit(3, "more than %u tensors", MAX_ARGS);
+		if (!name || !fmt || !dir || json_array_size(shape) != 2)
+			quit(3, "tensor %zu in vdci.tensors needs name, format, direction and a shape of two numbers", i);
+		for (f = 0; f < SPYRE_FORMATS && strcmp(fmt, spyreprog_format_name(f)); f++)
+			;
+		if (f >= SPYRE_SEN143_FP8)
+			quit(3, "tensor %s: this tool cannot convert format %s", name, fmt);
+		t->name = strdup(name);
+		t->format = (enum spyre_format)f;
+		t->argument = (unsigned int)number(json_object_get(j, "argument"), MAX_ARGS);
+		t->output = !strcmp(dir, "output");
+		t->weights = layout && !strcmp(layout, "weights");
+		t->rows = number(json_array_get(shape, 0), 0);
+		t->cols = number(json_array_get(shape, 1), 0);
+		t->bytes = number(json_object_get(j, "size"), 0);
+		need = t->weights ? spyregen_weight_bytes(t->format, t->rows, t->cols) :
+			spyregen_bytes(t->format, t->rows, t->cols);
+		if (t->argument >= MAX_ARGS || t->bytes < need || !need)
+			quit(3, "tensor %s: argument %u, shape %llu x %llu, size %llu; the shape takes %llu bytes", name,
+			     t->argument, (unsigned long long)t->rows, (unsigned long long)t->cols,
+			     (unsigned long long)t->bytes, (unsigned long long)need);
+		ntensors++;
+	}
+}
+
+static void read_plan(const char *dir)
+{
+	char path[4200];
+	json_error_t je;
+	json_t *root, *cmd, *hcm, *file = NULL;
+	size_t i;
+
+	snprintf(path, sizeof(path), "%s/spyrecode.json", dir);
+	root = json_load_file(path, 0, &je);
+	if (!root)
+		quit(3, "%s:%d:%d: %s", path, je.line, je.column, je.text);
+	json_array_foreach(json_object_get(root, "JobExecPlan"), i, cmd) {
+		hcm = json_object_get(json_object_get(cmd, "properties"), "hcm");
+		if (json_is_string(hcm)) {
+			snprintf(path, sizeof(path), "%s/%s", dir, json_string_value(hcm));
+			file = json_load_file(path, 0, &je);
+			if (!file)
+				quit(3, "%s:%d:%d: %s", path, je.line, je.column, je.text);
+			hcm = file;
+		}
+		if (hcm)
+			read_tensors(hcm);
+		json_decref(file);
+		file = NULL;
+	}
+	json_decref(root);
+}
+
+/* NAME=FILE: the tensor, with *value the rest. */
+static struct tensor *named(char *arg, const char **value)
+{
+	char *eq = strchr(arg, '=');
+	unsigned int i;
+
+	if (!eq)
+		quit(2, "'%s' should be NAME=FILE", arg);
+	*eq = 0;
+	*value = eq + 1;
+	for (i = 0; i < ntensors; i++)
+		if (!strcmp(tensors[i].name, arg))
+			return &tensors[i];
+	quit(2, "the program has no tensor '%s'; --list shows what it has", arg);
+}
+
+static bool is_int(enum spyre_format f)
+{
+	return f == SPYRE_SENINT8 || f == SPYRE_IEEE_INT32;
+}
+
+static void check_shape(const struct tensor *t, const char *path, const struct npy *a)
+{
+	uint64_t rows = a->dims == 2 ? a->shape[0] : 1, cols = a->dims ? a->shape[a->dims - 1] : 1;
+
+	if (a->dims > 2 || rows != t->rows || cols != t->cols)
+		quit(3, "%s has shape %llu x %llu; tensor %s is %llu x %llu", path, (unsigned long long)rows,
+		     (unsigned long long)cols, t->name, (unsigned long long)t->rows, (unsigned long long)t->cols);
+}
+
+static void load(struct spyrert_device *dev, const struct tensor *t)
+{
+	void *host = calloc(1, t->bytes);
+	struct npy a = { 0 };
+	char err[400];
+	float *v;
+
+	if (!host)
+		quit(3, "out of memory");
+	if (t->in) {
+		if (npy_read(t->in, &a, err, sizeof(err)))
+			quit(3, "%s", err);
+		check_shape(t, t->in, &a);
+		if (is_int(t->format)) {
+			unsigned int want = t->format == SPYRE_SENINT8 ? 1 : 4;
+
+			if (a.type != 'i' || a.bytes != want)
+				quit(3, "%s holds %c%u; tensor %s needs i%u", t->in, a.type, a.bytes, t->name, want);
+			if (t->weights)
+				spyregen_pack_weights_int8(host, a.data, t->rows, t->cols, t->cols);
+			else
+				spyregen_pack_int(host, t->format, a.data, t->rows, t->cols, t->cols);
+		} else {
+			v = npy_float(&a);
+			if (!v)
+				quit(3, "%s: elements %c%u cannot be converted", t->in, a.type, a.bytes);
+			if (t->weights)
+				spyregen_pack_weights(host, t->format, v, t->rows, t->cols, t->cols);
+			else
+				spyregen_pack(host, t->format, v, t->rows, t->cols, t->cols);
+			free(v);
+		}
+		free(a.data);
+	}
+	CHECK(spyrert_memcpy_h2d(dev, t->ptr, host, t->bytes));
+	free(host);
+}
+
+/* Writes and compares; returns whether it is within tolerance. */
+static bool store(struct spyrert_device *dev, const struct tensor *t, double tolerance)
+{
+	struct npy a = { .type = is_int(t->format) ? 'i' : 'f', .bytes = t->format == SPYRE_SENINT8 ? 1 : 4,
+			 .dims = 2, .shape = { t->rows, t->cols }, .count = t->rows * t->cols }, r;
+	void *host = malloc(t->bytes);
+	double worst = 0, d;
+	uint64_t i, at = 0;
+	float *x, *y;
+	char err[400];
+
+	a.data = malloc(a.count * a.bytes);
+	if (!host || !a.data)
+		quit(3, "out of memory");
+	if (t->weights)
+		quit(2, "tensor %s has the weights' layout; only inputs have that", t->name);
+	CHECK(spyrert_memcpy_d2h(dev, host, t->ptr, t->bytes));
+	if (is_int(t->format))
+		spyregen_unpack_int(a.data, t->cols, host, t->format, t->rows, t->cols);
+	else
+		spyregen_unpack(a.data, t->cols, host, t->format, t->rows, t->cols);
+	if (t->out && npy_write(t->out, &a, err, sizeof(err)))
+		quit(3, "%s", err);
+	if (t->ref) {
+		if (npy_read(t->ref, &r, err, sizeof(err)))
+			quit(3, "%s", err);
+		check_shape(t, t->ref, &r);
+		x = npy_float(&a);
+		y = npy_float(&r);
+		if (!x || !y)
+			quit(3, "%s: elements %c%u cannot be compared", t->ref, r.type, r.bytes);
+		for (i = 0; i < a.count; i++) {
+			d = x[i] == y[i] || (x[i] != x[i] && y[i] != y[i]) ? 0 :
+				fabs((double)x[i] - y[i]) / fmax(fabs((double)y[i]), 1);
+			/* A NaN where none belongs is the worst there is. */
+			if (d != d)
+				d = INFINITY;
+			if (d > worst) {
+				worst = d;
+				at = i;
+			}
+		}
+		if (worst > tolerance)
+			printf("%s: differs: [%llu][%llu] is %.9g, reference %.9g (error %g, tolerance %g)\n", t->name,
+			       (unsigned long long)(at / t->cols), (unsigned long long)(at % t->cols),
+			       (double)x[at], (double)y[at], worst, tolerance);
+		else
+			printf("%s: equal within %g (largest error %g)\n", t->name, tolerance, worst);
+		free(x);
+		free(y);
+		free(r.data);
+	}
+	free(a.data);
+	free(host);
+	return worst <= tolerance;
+}
+
+static struct { uint64_t cycles; unsigned int count; } modelled;
+
+static void on_activity(void *arg, const struct spyrert_activity *a)
+{
+	(void)arg;
+	if (a->kind == SPYRERT_ACTIVITY_COMPUTE) {
+		modelled.cycles += a->cycles;
+		modelled.count++;
+	}
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void run(struct spyrert_device *dev, struct spyrert_program *prog, unsigned int nargs, unsigned int times)
+{
+	struct spyrert_stream *s = spyrert_default_stream(dev);
+	struct spyrert_device_props props;
+	double t, best = 0;
+	unsigned int i;
+
+	CHECK(spyrert_device_get_props(dev, &props, sizeof(props)));
+	CHECK(spyrert_activity_subscribe(dev, on_activity, NULL));
+	for (i = 0; i < (times ? times : 1); i++) {
+		t = now();
+		CHECK(spyrert_launch(s, prog, args, nargs, 0, 0));
+		CHECK(spyrert_stream_synchronize(s, SPYRERT_FOREVER));
+		t = now() - t;
+		if (!i || t < best)
+			best = t;
+	}
+	CHECK(spyrert_activity_subscribe(dev, NULL, NULL));
+	if (times && modelled.count)
+		printf("%u launches: best %.3f ms wall; modelled %.3f us (%llu core cycles) a launch\n", times,
+		       best * 1e3, (double)modelled.cycles / times / props.core_hz * 1e6,
+		       (unsigned long long)(modelled.cycles / times));
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "in", required_argument, NULL, 'i' }, { "out", required_argument, NULL, 'o' },
+		{ "verify", required_argument, NULL, 'v' }, { "tolerance", required_argument, NULL, 't' },
+		{ "symbols", required_argument, NULL, 's' }, { "time", required_argument, NULL, 'T' },
+		{ "list", no_argument, NULL, 'l' }, { "backend", required_argument, NULL, 'b' },
+		{ "device", required_argument, NULL, 'd' }, { "help", no_argument, NULL, 'h' }, { 0 }
+	};
+	struct { int option; char *arg; } later[3 * MAX_ARGS];
+	unsigned int nlater = 0, i, times = 0, nargs = 0;
+	const char *backend = NULL, *value;
+	struct spyrert_program_info info;
+	struct spyrert_program *prog;
+	struct spyrert_device *dev;
+	double tolerance = 0;
+	bool list = false, equal = true;
+	struct spyrert *lib;
+	int c, device = 0;
+	char *end;
+
+	while ((c = getopt_long(argc, argv, "i:o:v:t:s:T:lb:d:h", options, NULL)) != -1) {
+		switch (c) {
+		case 'i':
+		case 'o':
+		case 'v':
+		case 's':
+			/* Names are known when the directory has been read. */
+			if (nlater == 3 * MAX_ARGS)
+				quit(2, "too many options");
+			later[nlater].option = c;
+			later[nlater++].arg = optarg;
+			break;
+		case 't':
+			tolerance = strtod(optarg, NULL);
+			break;
+		case 'T':
+			times = (unsigned int)strtoul(optarg, NULL, 0);
+			break;
+		case 'l':
+			list = true;
+			break;
+		case 'b':
+			backend = optarg;
+			break;
+		case 'd':
+			device = atoi(optarg);
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return 2;
+		}
+	}
+	if (optind + 1 != argc) {
+		usage(stderr);
+		return 2;
+	}
+	read_plan(argv[optind]);
+	if (list) {
+		for (i = 0; i < ntensors; i++)
+			printf("%-8s argument %u, %s, %s %s, %llu x %llu, %llu bytes\n", tensors[i].name,
+			       tensors[i].argument, tensors[i].output ? "output" : "input",
+			       spyreprog_format_name(tensors[i].format), tensors[i].weights ? "weights" : "sticks",
+			       (unsigned long long)tensors[i].rows, (unsigned long long)tensors[i].cols,
+			       (unsigned long long)tensors[i].bytes);
+		return 0;
+	}
+	for (i = 0; i < nlater; i++) {
+		struct tensor *t;
+
+		if (later[i].option == 's') {
+			unsigned long n = strtoul(later[i].arg, &end, 0);
+
+			if (end == later[i].arg || *end != '=' || n >= MAX_ARGS)
+				quit(2, "'%s' should be INDEX=VALUE, INDEX from 0 to %u", later[i].arg, MAX_ARGS - 1);
+			args[n] = strtoull(end + 1, NULL, 0);
+			given[n] = true;
+			continue;
+		}
+		t = named(later[i].arg, &value);
+		*(later[i].option == 'i' ? &t->in : later[i].option == 'o' ? &t->out : &t->ref) = value;
+	}
+
+	CHECK(spyrert_init(backend, &lib));
+	CHECK(spyrert_device_open(lib, device, &dev));
+	CHECK(spyrert_program_load(dev, argv[optind], &prog));
+	CHECK(spyrert_program_get_info(prog, &info, sizeof(info)));
+	nargs = info.symbols;
+	if (nargs > MAX_ARGS)
+		quit(3, "the program takes %u arguments; this tool gives at most %u", nargs, MAX_ARGS);
+	for (i = 0; i < ntensors; i++) {
+		if (tensors[i].argument >= nargs)
+			quit(3, "tensor %s is argument %u; the program takes %u", tensors[i].name,
+			     tensors[i].argument, nargs);
+		CHECK(spyrert_malloc(dev, tensors[i].bytes, &tensors[i].ptr));
+		args[tensors[i].argument] = tensors[i].ptr;
+		given[tensors[i].argument] = true;
+		load(dev, &tensors[i]);
+	}
+	for (i = 0; i < nargs; i++)
+		if (!given[i])
+			quit(2, "argument %u is no tensor: give it with --symbols %u=VALUE", i, i);
+	run(dev, prog, nargs, times);
+	for (i = 0; i < ntensors; i++)
+		if (tensors[i].out || tensors[i].ref)
+			equal &= store(dev, &tensors[i], tolerance);
+	for (i = 0; i < ntensors; i++) {
+		CHECK(spyrert_free(dev, tensors[i].ptr));
+		free(tensors[i].name);
+	}
+	CHECK(spyrert_program_unload(prog));
+	CHECK(spyrert_device_close(dev));
+	CHECK(spyrert_exit(lib));
+	return equal ? 0 : 1;
+}
