@@ -216,6 +216,8 @@ struct spyre_card {
 	uint64_t mem_limit;	/* below the firmware's part */
 	uint64_t aperture;	/* populated */
 	uint8_t *log_ram;
+	int pagemap_fd;
+	uint64_t *touched;	/* atomic words: bit per 2 MiB page known to be populated */
 
 	pthread_mutex_t mem_lock;	/* poison */
 	uint32_t npoison;	/* atomic */
@@ -367,7 +369,7 @@ int mem_init(struct spyre_card *c);
 void mem_free(struct spyre_card *c);
 void mem_clear(struct spyre_card *c);		/* lose everything */
 void mem_zero(struct spyre_card *c, uint64_t addr, uint64_t len);
-bool mem_is_hole(struct spyre_card *c, uint64_t addr, uint64_t len);
+bool mem_touched(struct spyre_card *c, uint64_t addr);	/* its 2 MiB page; false: reads as zeros */
 /* Bytes from addr that are free of poison, at most len; 0: addr's stick is bad, which is counted and reported. */
 uint64_t mem_ecc(struct spyre_card *c, uint64_t addr, uint64_t len);
 int mem_poison(struct spyre_card *c, uint64_t addr);

@@ -26,6 +26,7 @@ struct dma_scratch {
 struct side {
 	bool host;
 	bool write;
+	bool hole;		/* card side: the window's page was never written, do not look at it */
 	uint64_t addr, len;	/* window, len 0: none */
 	uint64_t phys;		/* card address of its start, card side only */
 	uint8_t *ptr;
@@ -174,6 +175,7 @@ static bool window(struct dma *j, struct side *s, uint64_t addr)
 		if (xlate_dmva(j->c, j->e->context, addr, &len, s->write, &at, &syn)) {
 			p = j->c->mem + at;
 			s->phys = at;
+			s->hole = !s->write && !mem_touched(j->c, at);
 		}
 	} else if (xlate_hmva(j->c, j->e->context, addr, &len, s->write, false, &at, &syn)) {
 		p = host_map(j->c, j->w, at, &len, s->write, &syn);
@@ -210,7 +212,7 @@ static bool copy_run(struct dma *j, uint64_t dst, uint64_t src, uint64_t bytes)
 			n = d->len - (dst - d->addr);
 		from = s->ptr + (src - s->addr);
 		to = d->ptr + (dst - d->addr);
-		if (!s->host && unlikely(mem_is_hole(j->c, s->phys + (src - s->addr), n))) {
+		if (unlikely(s->hole)) {
 			if (d->host)
 				memset(to, 0, n);
 			else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LPDDR5: one sparse mapping. No operation of the card populates memory that nobody wrote: a hole reads
- * as zero, is not filled with zeros, and is not visited by memory test, scrub or reset.
+ * LPDDR5: one sparse mapping. No operation of the card populates 2 MiB pages that nobody wrote: DMA reads
+ * them as zeros without looking at them (not every host has a shared zero page for private memory, and
+ * files never have one), a zero fill skips them, and memory test, scrub and reset do not visit them.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE	/* fallocate, SEEK_DATA */
@@ -10,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,6 +28,10 @@ int mem_init(struct spyre_card *c)
 	c->mem_limit = size - SPYRE_FW_MEM_SIZE;
 	c->aperture = c->cfg.aperture < c->mem_limit ? c->cfg.aperture : c->mem_limit;
 	pthread_mutex_init(&c->mem_lock, NULL);
+	c->pagemap_fd = -1;
+	c->touched = calloc(size / SPYRE_PAGE_SIZE / 64 + 1, sizeof(*c->touched));
+	if (!c->touched)
+		return -ENOMEM;
 	if (c->cfg.mem) {
 		c->mem = c->cfg.mem;
 		return 0;
@@ -42,13 +48,18 @@ int mem_init(struct spyre_card *c)
 	/* Device pages are 2 MiB; without large host pages the copies spend their time in page faults. */
 	madvise(at, size, MADV_HUGEPAGE);
 	c->mem = at;
+	/* Says what is populated without touching it. Memory of the host's own may be shared, where it lies. */
+	c->pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	return 0;
 }
 
 void mem_free(struct spyre_card *c)
 {
+	free(c->touched);
 	if (!c->mem)
 		return;
+	if (c->pagemap_fd >= 0)
+		close(c->pagemap_fd);
 	if (!c->cfg.mem)
 		munmap(c->mem, c->mem_size);
 	c->mem = NULL;
@@ -71,6 +82,7 @@ void mem_clear(struct spyre_card *c)
 	pthread_mutex_lock(&c->mem_lock);
 	store_release(&c->npoison, 0);
 	pthread_mutex_unlock(&c->mem_lock);
+	memset(c->touched, 0, (c->mem_size / SPYRE_PAGE_SIZE / 64 + 1) * sizeof(*c->touched));
 	if (!discard(c, 0, c->mem_size)) {
 		card_log(c, SPYRE_LOG_WARN, "memory could not be given back (%s), it is cleared instead",
 			 strerror(errno));
@@ -78,17 +90,37 @@ void mem_clear(struct spyre_card *c)
 	}
 }
 
-bool mem_is_hole(struct spyre_card *c, uint64_t addr, uint64_t len)
+/*
+ * Whether anybody has written to the 2 MiB page of addr. A page once found touched counts so until it is
+ * discarded, which makes the common answer one bit test; being wrong in that direction costs memory only.
+ */
+bool mem_touched(struct spyre_card *c, uint64_t addr)
 {
-	off_t data;
+	uint64_t page = addr >> SPYRE_PAGE_SHIFT, at = page << SPYRE_PAGE_SHIFT, n, i;
+	uint64_t *word = &c->touched[page / 64], bit = 1ull << (page & 63);
+	uint64_t map[SPYRE_PAGE_SIZE / HOST_PAGE];
+	bool found = true;
 
-	/* Reading a hole of private memory gives the shared zero page; only files allocate. */
-	if (!c->cfg.mem || c->cfg.mem_fd < 0)
-		return false;
-	data = lseek(c->cfg.mem_fd, addr, SEEK_DATA);
-	if (data < 0)
-		return errno == ENXIO;
-	return (uint64_t)data >= addr + len;
+	if (load_relaxed(word) & bit)
+		return true;
+	n = c->mem_size - at < SPYRE_PAGE_SIZE ? c->mem_size - at : SPYRE_PAGE_SIZE;
+	if (c->cfg.mem && c->cfg.mem_fd >= 0) {
+		off_t data = lseek(c->cfg.mem_fd, at, SEEK_DATA);
+
+		found = data < 0 ? errno != ENXIO : (uint64_t)data < at + n;
+	} else if (c->pagemap_fd >= 0) {
+		ssize_t len = n / HOST_PAGE * 8;
+
+		if (pread(c->pagemap_fd, map, len, (uintptr_t)(c->mem + at) / HOST_PAGE * 8) == len) {
+			found = false;
+			/* Present or swapped out. */
+			for (i = 0; !found && i < n / HOST_PAGE; i++)
+				found = map[i] >> 62;
+		}
+	}
+	if (found)
+		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+	return found;
 }
 
 /* Clears by looking first, so that what is zero already is not written. */
@@ -101,24 +133,43 @@ static void clear(struct spyre_card *c, uint64_t addr, uint64_t len)
 		if (n > len)
 			n = len;
 		/* All bytes equal their neighbour and the first is 0. */
-		if (!mem_is_hole(c, addr, n) && (*p || (n > 1 && memcmp(p, p + 1, n - 1))))
+		if (*p || (n > 1 && memcmp(p, p + 1, n - 1)))
 			memset(p, 0, n);
 		addr += n;
 		len -= n;
 	}
 }
 
-void mem_zero(struct spyre_card *c, uint64_t addr, uint64_t len)
+/* Inside one 2 MiB page. */
+static void zero_page(struct spyre_card *c, uint64_t addr, uint64_t len)
 {
 	uint64_t first = (addr + HOST_PAGE - 1) & ~(HOST_PAGE - 1);
 	uint64_t last = (addr + len) & ~(HOST_PAGE - 1);
+	uint64_t page = addr >> SPYRE_PAGE_SHIFT;
 
+	if (!mem_touched(c, addr))
+		return;
 	if (last <= first || last - first < DISCARD_MIN || !discard(c, first, last - first)) {
 		clear(c, addr, len);
 		return;
 	}
+	if (last - first == SPYRE_PAGE_SIZE)
+		__atomic_fetch_and(&c->touched[page / 64], ~(1ull << (page & 63)), __ATOMIC_RELAXED);
 	clear(c, addr, first - addr);
 	clear(c, last, addr + len - last);
+}
+
+void mem_zero(struct spyre_card *c, uint64_t addr, uint64_t len)
+{
+	while (len) {
+		uint64_t n = SPYRE_PAGE_SIZE - (addr & (SPYRE_PAGE_SIZE - 1));
+
+		if (n > len)
+			n = len;
+		zero_page(c, addr, n);
+		addr += n;
+		len -= n;
+	}
 }
 
 uint64_t mem_ecc(struct spyre_card *c, uint64_t addr, uint64_t len)
