@@ -124,8 +124,9 @@ struct sim {
 	bool alone;		/* a core stands for its like: meetings are with itself */
 	struct tcore *queue[32];
 	unsigned int nqueue;
+	struct tunit *prefer;		/* runs next */
 	struct tgroup group[SPYRE_JOB_GROUPS];
-	uint64_t hmi_free, port_free[2];
+	uint64_t hmi_free, port_free[2], tail;
 	uint64_t link, ring, hmi, port;	/* ticks a word */
 	uint64_t limit, steps, next_check, load_latency, store_latency;
 	bool cancelled, nomem, patient, impatient;
@@ -313,6 +314,7 @@ static bool t_send_room(struct sim *sim, struct tunit *u, const struct job_insn 
 		    o->u[w].t >= u->t || !(o->ready & 1u << w))
 			continue;
 		wake(sim, c, u->index);
+		sim->prefer = &o->u[w];
 		return false;
 	}
 	return true;
@@ -349,27 +351,30 @@ static void flight_add(struct tunit *u, uint64_t done, bool multicast)
 	u->last = max64(u->last, done);
 }
 
+/* A server that is asked for the same work times over: the end of the first one. */
+static uint64_t serve(struct sim *sim, uint64_t *free, uint64_t t, uint64_t work, uint32_t times)
+{
+	t = max64(t, *free);
+	*free = t + work * times;
+	sim->tail = max64(sim->tail, work * (times - 1));
+	return t + work;
+}
+
 /*
- * Memory moves n words, times over, from time t on, through ports whose load is times half[]; returns when
- * the last one passes. Requests come in the order of t.
+ * Memory moves n words, times over, from time t on, through ports whose load is times half[]. Requests come
+ * in the order of t. Cores that one stands for do not stay in step: once they have queued at the memory they
+ * are served in turn, and while one waits the others work. So the one that stands for them is the first
+ * in each round, the memory is busy for all of them, and the last one's lag is added once, to the job.
  */
 static uint64_t hmi(struct sim *sim, uint64_t t, uint32_t n, uint32_t times, const uint32_t half[2])
 {
+	uint64_t done = serve(sim, &sim->hmi_free, t, n * sim->hmi, times);
 	unsigned int h;
 
-	t = max64(t, sim->hmi_free);
 	for (h = 0; h < 2; h++)
 		if (half[h])
-			t = max64(t, sim->port_free[h]);
-	sim->hmi_free = t + (uint64_t)n * times * sim->hmi;
-	for (h = 0; h < 2; h++)
-		if (half[h])
-			sim->port_free[h] = t + (uint64_t)n * half[h] * sim->port;
-	t = sim->hmi_free;
-	for (h = 0; h < 2; h++)
-		if (half[h])
-			t = max64(t, sim->port_free[h]);
-	return t;
+			done = max64(done, serve(sim, &sim->port_free[h], t, n * sim->port, half[h]));
+	return done;
 }
 
 /* A load's words on the ring to a core: behind its earlier ones. */
@@ -733,6 +738,15 @@ static void run(struct sim *sim)
 	for (;;) {
 		if (sim->cancelled || sim->nomem || sim->impatient)
 			return;
+		if (sim->prefer) {
+			struct tunit *u = sim->prefer;
+
+			sim->prefer = NULL;
+			u->core->ready &= ~(1u << u->index);
+			if (u->state == UNIT_LIVE)
+				run_tunit(sim, u);
+			continue;
+		}
 		if (sim->nqueue) {
 			c = sim->queue[sim->nqueue - 1];
 			r = c->ready & ~L3_UNITS;
@@ -1067,10 +1081,8 @@ static bool verdict(struct sim *sim, struct spyre_soc_time *time, struct spyre_r
 				return false;
 			}
 	}
-	/*
-	 * Streams that overlap get their even share only as long as the sum fits: no job is faster than its
-	 * bytes through the memory, with the turnaround between reading and writing.
-	 */
+	end += sim->tail;
+	/* No job is faster than its bytes through the memory, with the turnaround between reading and writing. */
 	low = rd < wr ? rd : wr;
 	ns = (rd + wr) / (HMI_BYTES_S / 1000000000) + low * TURN_FS_BYTE / 1000000;
 	end = max64(end, ticks_ns(soc, ns));
