@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Usage: conftest.sh OUT COMPILER [FLAG]...
+# Finds out by compiling what the kernel's interfaces look like and writes the answers to OUT as
+# #defines. The only place that knows of differences between kernels; there are no version numbers.
+out=$1
+shift
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# probe NAME: defines NAME if the program on stdin compiles
+probe() {
+	name=$1
+	cat >"$tmp/t.c"
+	if $compiler -c -o "$tmp/t.o" "$tmp/t.c" >/dev/null 2>&1; then
+		echo "#define $name 1"
+	else
+		echo "/* $name: no */"
+	fi
+}
+
+compiler="$*"
+{
+	echo "/* made by compat/conftest.sh */"
+	# Must compile, or every answer below is worthless.
+	probe SPYRE_COMPAT_WORKS <<-'EOF'
+	#include <linux/module.h>
+	#include <drm/drm_drv.h>
+	EOF
+	# Before 6.14: struct drm_driver has a date.
+	probe SPYRE_HAVE_DRIVER_DATE <<-'EOF'
+	#include <drm/drm_drv.h>
+	struct drm_driver d = { .date = "20260101" };
+	EOF
+	# drm_dev_wedged_event(dev, method)
+	probe SPYRE_HAVE_WEDGED_2 <<-'EOF'
+	#include <drm/drm_drv.h>
+	#include <drm/drm_device.h>
+	int f(struct drm_device *d) { return drm_dev_wedged_event(d, DRM_WEDGE_RECOVERY_REBIND); }
+	EOF
+	# drm_dev_wedged_event(dev, method, task info)
+	probe SPYRE_HAVE_WEDGED_3 <<-'EOF'
+	#include <drm/drm_drv.h>
+	#include <drm/drm_device.h>
+	int f(struct drm_device *d) { return drm_dev_wedged_event(d, DRM_WEDGE_RECOVERY_REBIND, NULL); }
+	EOF
+} >"$tmp/out"
+if ! grep -q 'define SPYRE_COMPAT_WORKS' "$tmp/out"; then
+	echo "conftest: the kernel's headers do not compile:" >&2
+	printf '#include <linux/module.h>\n#include <drm/drm_drv.h>\n' >"$tmp/t.c"
+	$compiler -c -o "$tmp/t.o" "$tmp/t.c" >&2
+	exit 1
+fi
+cmp -s "$tmp/out" "$out" || cp "$tmp/out" "$out"

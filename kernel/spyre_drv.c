@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * IBM Spyre accelerator: PCI life cycle, files, ioctl table.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/dma-mapping.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include <drm/drm_accel.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_ioctl.h>
+#include <drm/drm_managed.h>
+
+#include "kernel_compat.h"
+#include "spyre_ctx.h"
+#include "spyre_debugfs.h"
+#include "spyre_drv.h"
+#include "spyre_dump.h"
+#include "spyre_gem.h"
+#include "spyre_queue.h"
+#include "spyre_sysfs.h"
+#include "spyre_wait.h"
+
+/* The driver's area is this part of the aperture, at most AREA_MAX. */
+#define AREA_PART	16
+#define AREA_MAX	SZ_256M
+#define AREA_MIN	SZ_16M
+
+/**
+ * spyre_enter - begin to use the card
+ * @sdev: card
+ * @file: whose call it is, or NULL
+ *
+ * Waits for a reset in progress, which is bounded. With 0, spyre_exit() must follow.
+ *
+ * Return: 0, -EINTR, or -ENODEV: the card is away, or @file was opened before it lost its memory.
+ */
+int spyre_enter(struct spyre_device *sdev, const struct spyre_file *file)
+{
+	int ret = down_read_interruptible(&sdev->reset_sem);
+
+	if (ret)
+		return ret;
+	if (sdev->card_ok && (!file || file->gen == sdev->gen))
+		return 0;
+	up_read(&sdev->reset_sem);
+	return -ENODEV;
+}
+
+void spyre_exit(struct spyre_device *sdev)
+{
+	up_read(&sdev->reset_sem);
+}
+
+static int spyre_open(struct drm_device *drm, struct drm_file *drm_file)
+{
+	struct spyre_device *sdev = to_spyre(drm);
+	struct spyre_file *file;
+
+	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	if (!file)
+		return -ENOMEM;
+	file->sdev = sdev;
+	file->exempt = capable(CAP_SYS_RESOURCE);
+	file->user = spyre_user_get(sdev, current_euid());
+	if (!file->user) {
+		kfree(file);
+		return -ENOMEM;
+	}
+	mutex_init(&file->lock);
+	spyre_wait_open(file);
+	down_read(&sdev->reset_sem);
+	file->gen = sdev->gen;
+	up_read(&sdev->reset_sem);
+	drm_file->driver_priv = file;
+	return 0;
+}
+
+static void spyre_postclose(struct drm_device *drm, struct drm_file *drm_file)
+{
+	struct spyre_device *sdev = to_spyre(drm);
+	struct spyre_file *file = drm_file->driver_priv;
+
+	spyre_wait_close(file);
+	if (file->ctx) {
+		down_read(&sdev->reset_sem);
+		spyre_ctx_close(file->ctx);
+		up_read(&sdev->reset_sem);
+	}
+	if (file->dummy)
+		__free_page(file->dummy);
+	spyre_user_put(sdev, file->user);
+	mutex_destroy(&file->lock);
+	kfree(file);
+}
+
+static const struct drm_ioctl_desc spyre_ioctls[] = {
+	DRM_IOCTL_DEF_DRV(SPYRE_QUERY, spyre_query_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_BO_CREATE, spyre_bo_create_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_BO_INFO, spyre_bo_info_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_BO_MMAP, spyre_bo_mmap_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_VM_BIND, spyre_vm_bind_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_QUEUE_CREATE, spyre_queue_create_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_QUEUE_DESTROY, spyre_queue_destroy_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_QUEUE_RESET, spyre_queue_reset_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_QUEUE_KICK, spyre_queue_kick_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_WAIT, spyre_wait_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_WAIT_CANCEL, spyre_wait_cancel_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_RAS_READ, spyre_ras_read_ioctl, 0),
+};
+
+static const struct file_operations spyre_fops = {
+	.owner = THIS_MODULE,
+	DRM_ACCEL_FOPS,
+	.show_fdinfo = drm_show_fdinfo,
+};
+
+static const struct drm_driver spyre_driver = {
+	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL,
+	.open = spyre_open,
+	.postclose = spyre_postclose,
+	.show_fdinfo = spyre_show_fdinfo,
+	.ioctls = spyre_ioctls,
+	.num_ioctls = ARRAY_SIZE(spyre_ioctls),
+	.fops = &spyre_fops,
+	.name = "spyre",
+	.desc = "IBM Spyre accelerator",
+	SPYRE_COMPAT_DRIVER_DATE
+	.major = 1,
+	.minor = 0,
+};
+
+static void free_xarray(struct drm_device *drm, void *data)
+{
+	struct spyre_device *sdev = to_spyre(drm);
+
+	xa_destroy(&sdev->ctxs);
+	spyre_ras_log_fini(&sdev->ras);
+}
+
+static int init_software(struct spyre_device *sdev)
+{
+	struct drm_device *drm = &sdev->drm;
+	int ret;
+
+	init_rwsem(&sdev->reset_sem);
+	init_rwsem(&sdev->mmio_sem);
+	spin_lock_init(&sdev->wake_lock);
+	xa_init_flags(&sdev->ctxs, XA_FLAGS_ALLOC1);
+	INIT_LIST_HEAD(&sdev->limbo);
+	INIT_LIST_HEAD(&sdev->bos);
+	INIT_LIST_HEAD(&sdev->users.list);
+	spyre_reset_init(sdev);
+	ret = spyre_ras_log_init(&sdev->ras, 512);
+	if (ret)
+		return ret;
+	ret = drmm_add_action_or_reset(drm, free_xarray, NULL);
+	if (!ret)
+		ret = drmm_mutex_init(drm, &sdev->limbo_lock);
+	if (!ret)
+		ret = drmm_mutex_init(drm, &sdev->bo_lock);
+	if (!ret)
+		ret = drmm_mutex_init(drm, &sdev->users.lock);
+	if (!ret)
+		ret = drmm_mutex_init(drm, &sdev->telemetry.lock);
+	return ret;
+}
+
+/* What the card says of itself must be such that everything after can rely on it. */
+static int read_identity(struct spyre_device *sdev)
+{
+	struct drm_device *drm = &sdev->drm;
+	u64 aperture_bar = pci_resource_len(sdev->pdev, SPYRE_BAR_APERTURE);
+	u32 id = spyre_read(sdev, SPYRE_REG_ID);
+	unsigned int i;
+
+	if (id != SPYRE_ID_MAGIC) {
+		drm_err(drm, "card does not answer: identity register reads 0x%08x\n", id);
+		return -ENODEV;
+	}
+	sdev->hw_version = spyre_read(sdev, SPYRE_REG_HWVER);
+	if (sdev->hw_version >> 16 != SPYRE_HWVER_MAJOR) {
+		drm_err(drm, "hardware version %u.%u is not one this driver knows (%u.x)\n",
+			sdev->hw_version >> 16, sdev->hw_version & 0xffff, SPYRE_HWVER_MAJOR);
+		return -ENODEV;
+	}
+	sdev->mem_size = spyre_read64(sdev, SPYRE_REG_MEM_SIZE);
+	sdev->aperture_size = spyre_read64(sdev, SPYRE_REG_APERTURE_SIZE);
+	sdev->fw_reserved = spyre_read(sdev, SPYRE_REG_FW_RESERVED);
+	sdev->db_pages = spyre_read(sdev, SPYRE_REG_DB_PAGES);
+	sdev->soc_hz = spyre_read(sdev, SPYRE_REG_TIME_HZ);
+	sdev->core_hz = spyre_read(sdev, SPYRE_REG_CORE_HZ);
+	sdev->area_size = min_t(u64, sdev->aperture_size / AREA_PART, AREA_MAX) &
+		~(SPYRE_PAGE_SIZE - 1);
+	if (!sdev->soc_hz || sdev->aperture_size > aperture_bar ||
+	    sdev->area_size < AREA_MIN || sdev->mem_size > SPYRE_DMVA_SIZE ||
+	    sdev->mem_size < sdev->fw_reserved + sdev->area_size + SPYRE_PAGE_SIZE ||
+	    sdev->db_pages < SPYRE_DB_BLOCK_PAGES ||
+	    (u64)sdev->db_pages * SPYRE_DB_PAGE_SIZE >
+	    pci_resource_len(sdev->pdev, SPYRE_BAR_DOORBELLS)) {
+		drm_err(drm, "card describes itself in a way that cannot be: memory %llu, aperture %llu of %llu, reserved %u, doorbells %u, counter %u Hz\n",
+			sdev->mem_size, sdev->aperture_size, aperture_bar, sdev->fw_reserved,
+			sdev->db_pages, sdev->soc_hz);
+		return -EINVAL;
+	}
+	for (i = 0; i < 16; i += 4)
+		*(__le32 *)(sdev->serial + i) =
+			cpu_to_le32(spyre_read(sdev, SPYRE_REG_SERIAL + i));
+	for (i = 0; i < 16 && sdev->serial[i]; i++)
+		if (sdev->serial[i] < ' ' || sdev->serial[i] > '~')
+			sdev->serial[i] = '?';
+	sdev->gen = spyre_read(sdev, SPYRE_REG_RESET_GEN);
+	sdev->fw_gen = sdev->gen;
+	return 0;
+}
+
+static int map_bars(struct spyre_device *sdev)
+{
+	struct pci_dev *pdev = sdev->pdev;
+	struct device *dev = &pdev->dev;
+	int ret;
+
+	ret = pcim_enable_device(pdev);
+	if (ret)
+		return ret;
+	ret = pcim_request_all_regions(pdev, "spyre");
+	if (ret)
+		return ret;
+	if (pci_resource_len(pdev, SPYRE_BAR_REGS) < SPYRE_BAR_REGS_SIZE ||
+	    pci_resource_len(pdev, SPYRE_BAR_DOORBELLS) < SPYRE_BAR_DOORBELLS_SIZE) {
+		drm_err(&sdev->drm, "BARs are missing or too small: is there enough 64-bit PCI space?\n");
+		return -ENODEV;
+	}
+	sdev->aperture_phys = pci_resource_start(pdev, SPYRE_BAR_APERTURE);
+	sdev->doorbell_phys = pci_resource_start(pdev, SPYRE_BAR_DOORBELLS);
+	sdev->regs = devm_ioremap(dev, pci_resource_start(pdev, SPYRE_BAR_REGS),
+				  SPYRE_BAR_REGS_SIZE);
+	sdev->doorbells = devm_ioremap(dev, sdev->doorbell_phys, SPYRE_BAR_DOORBELLS_SIZE);
+	if (!sdev->regs || !sdev->doorbells)
+		return -ENOMEM;
+	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(52));
+	if (ret) {
+		drm_err(&sdev->drm, "no DMA addresses of 52 bits (%d)\n", ret);
+		return ret;
+	}
+	return 0;
+}
+
+/* For good: after it the driver touches neither card nor bus, whatever files are still open. */
+static void spyre_stop(struct spyre_device *sdev)
+{
+	WRITE_ONCE(sdev->gone, true);
+	/* Whoever waits for the firmware under reset_sem gives up now. */
+	spyre_mbox_stop(sdev, -ENODEV);
+	spyre_reset_fini(sdev);
+	down_write(&sdev->reset_sem);
+	sdev->card_ok = false;
+	down_write(&sdev->mmio_sem);
+	sdev->mmio_ok = false;
+	up_write(&sdev->mmio_sem);
+	spyre_zap_mappings(sdev);
+	spyre_fw_stop(sdev);
+	pci_clear_master(sdev->pdev);
+	spyre_lose_all(sdev, SPYRE_ERR_RESET);
+	up_write(&sdev->reset_sem);
+	cancel_delayed_work_sync(&sdev->mem.scrub_work);
+	spyre_bos_off_bus(sdev);
+}
+
+static int spyre_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct spyre_device *sdev;
+	int ret;
+
+	sdev = devm_drm_dev_alloc(&pdev->dev, &spyre_driver, struct spyre_device, drm);
+	if (IS_ERR(sdev))
+		return PTR_ERR(sdev);
+	sdev->pdev = pdev;
+	ret = init_software(sdev);
+	if (ret)
+		return ret;
+	ret = map_bars(sdev);
+	if (ret)
+		return ret;
+	ret = read_identity(sdev);
+	if (ret)
+		return ret;
+	sdev->area = devm_ioremap_wc(&pdev->dev, sdev->aperture_phys, sdev->area_size);
+	sdev->db_blocks = drmm_kcalloc(&sdev->drm, BITS_TO_LONGS(SPYRE_DB_BLOCKS), sizeof(long),
+				       GFP_KERNEL);
+	if (!sdev->area || !sdev->db_blocks)
+		return -ENOMEM;
+	ret = spyre_tables_init(sdev);
+	if (!ret)
+		ret = spyre_mem_init(sdev);
+	if (!ret)
+		ret = spyre_mbox_init(sdev);
+	if (ret)
+		return ret;
+	ret = spyre_fw_load(sdev);
+	if (ret)
+		return ret;
+	/* A kernel before us (kexec) may have left the core running on memory that is ours now. */
+	spyre_fw_stop(sdev);
+	pci_set_master(pdev);
+	pci_set_drvdata(pdev, sdev);
+	ret = spyre_irq_init(sdev);
+	if (ret)
+		goto err_fw;
+
+	down_write(&sdev->reset_sem);
+	/* What was in card memory before us may be anybody's. */
+	ret = spyre_boot_and_restore(sdev, false);
+	if (!ret)
+		sdev->mmio_ok = true;
+	up_write(&sdev->reset_sem);
+	if (ret)
+		goto err_irq;
+	spyre_mem_all_dirty(sdev);
+	ret = drm_dev_register(&sdev->drm, 0);
+	if (ret)
+		goto err_boot;
+	spyre_hwmon_init(sdev);
+	spyre_debugfs_init(sdev);
+	pci_save_state(pdev);
+	drm_info(&sdev->drm,
+		 "serial %s, firmware %s (protocol %u.%u), %llu MiB, %u cores, %u vector%s\n",
+		 sdev->serial, sdev->info.version, sdev->info.proto >> 16, sdev->info.proto & 0xffff,
+		 sdev->mem_size >> 20, hweight32(sdev->info.cores), sdev->irq.vectors,
+		 sdev->irq.vectors == 1 ? "" : "s");
+	return 0;
+
+err_boot:
+	spyre_stop(sdev);
+err_irq:
+	pci_clear_master(pdev);
+	spyre_irq_fini(sdev);
+err_fw:
+	spyre_fw_unload(sdev);
+	return ret;
+}
+
+static void spyre_remove(struct pci_dev *pdev)
+{
+	struct spyre_device *sdev = pci_get_drvdata(pdev);
+
+	drm_dev_unplug(&sdev->drm);
+	spyre_stop(sdev);
+	spyre_irq_fini(sdev);
+	spyre_fw_unload(sdev);
+}
+
+/* Reboot and kexec: the card must not write into the memory of the next kernel. */
+static void spyre_shutdown(struct pci_dev *pdev)
+{
+	struct spyre_device *sdev = pci_get_drvdata(pdev);
+
+	down_write(&sdev->reset_sem);
+	sdev->card_ok = false;
+	spyre_mbox_stop(sdev, -ENODEV);
+	spyre_fw_stop(sdev);
+	pci_clear_master(pdev);
+	up_write(&sdev->reset_sem);
+}
+
+/*
+ * Suspend: what does not reach a boundary in time fails with RESET at resume, as after a firmware restart. The card
+ * keeps its memory over the wake-up reset by the self-refresh bit; if it did not, contexts are lost.
+ */
+static int spyre_suspend(struct device *dev)
+{
+	struct spyre_device *sdev = dev_get_drvdata(dev);
+	u32 ctrl;
+
+	down_write(&sdev->reset_sem);
+	if (sdev->card_ok) {
+		spyre_quiesce(sdev);
+		sdev->card_ok = false;
+		down_write(&sdev->mmio_sem);
+		sdev->mmio_ok = false;
+		up_write(&sdev->mmio_sem);
+		spyre_zap_mappings(sdev);
+		spyre_mbox_stop(sdev, -EIO);
+		spyre_fw_stop(sdev);
+		ctrl = spyre_read(sdev, SPYRE_REG_MCU_CTRL);
+		spyre_write(sdev, SPYRE_REG_MCU_CTRL, ctrl | SPYRE_MCU_CTRL_SELF_REFRESH);
+		sdev->suspended = true;
+	}
+	up_write(&sdev->reset_sem);
+	return 0;
+}
+
+static int spyre_resume(struct device *dev)
+{
+	struct spyre_device *sdev = dev_get_drvdata(dev);
+	bool kept;
+	int ret;
+
+	down_write(&sdev->reset_sem);
+	if (!sdev->suspended) {
+		up_write(&sdev->reset_sem);
+		return 0;
+	}
+	sdev->suspended = false;
+	pci_set_master(sdev->pdev);
+	spyre_write(sdev, SPYRE_REG_MCU_CTRL, 0);
+	kept = spyre_read(sdev, SPYRE_REG_RESET_GEN) == sdev->fw_gen;
+	if (!kept) {
+		drm_warn(&sdev->drm, "card memory was lost while suspended\n");
+		spyre_lose_all(sdev, SPYRE_ERR_RESET);
+	}
+	ret = spyre_boot_and_restore(sdev, kept);
+	if (!ret) {
+		sdev->fw_gen = spyre_read(sdev, SPYRE_REG_RESET_GEN);
+		down_write(&sdev->mmio_sem);
+		sdev->mmio_ok = true;
+		up_write(&sdev->mmio_sem);
+		spyre_zap_mappings(sdev);
+	} else {
+		drm_err(&sdev->drm, "card did not come back from suspend (%d)\n", ret);
+	}
+	up_write(&sdev->reset_sem);
+	if (ret)
+		spyre_reset_request(sdev, SPYRE_RUNG_FLR, "resume failed");
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(spyre_pm_ops, spyre_suspend, spyre_resume);
+
+static const struct pci_device_id spyre_ids[] = {
+	{ PCI_DEVICE(SPYRE_PCI_VENDOR, SPYRE_PCI_DEVICE_PF) },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, spyre_ids);
+
+static struct pci_driver spyre_pci_driver = {
+	.name = "spyre",
+	.id_table = spyre_ids,
+	.probe = spyre_probe,
+	.remove = spyre_remove,
+	.shutdown = spyre_shutdown,
+	.err_handler = &spyre_error_handlers,
+	.dev_groups = spyre_sysfs_groups,
+	.driver.pm = pm_sleep_ptr(&spyre_pm_ops),
+};
+module_pci_driver(spyre_pci_driver);
+
+MODULE_DESCRIPTION("IBM Spyre accelerator");
+MODULE_LICENSE("GPL");

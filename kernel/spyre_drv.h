@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SPYRE_DRV_H
+#define SPYRE_DRV_H
+
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/pci.h>
+#include <linux/rwsem.h>
+#include <linux/xarray.h>
+
+#include <drm/drm_device.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+#include <drm/spyre_accel.h>
+
+#include <spyre/fw.h>
+
+#include "spyre_fw.h"
+#include "spyre_irq.h"
+#include "spyre_mbox.h"
+#include "spyre_mem.h"
+#include "spyre_ras.h"
+#include "spyre_reset.h"
+#include "spyre_table.h"
+#include "spyre_telemetry.h"
+#include "spyre_user.h"
+
+struct spyre_ctx;
+
+/**
+ * DOC: Locks
+ *
+ * Order, outer first:
+ *
+ * 1. &spyre_device.reset_sem - read: whoever talks to the card or relies on its state; write: reset,
+ *    suspend, removal. Never taken below mmap_lock.
+ * 2. &spyre_file.lock - makes the file's context.
+ * 3. &spyre_ctx.lock - queues and address space of one context; held across mailbox commands.
+ * 4. &spyre_mem.scrub_lock - one scrub at a time; takes the kernel context's lock inside (which is
+ *    no user's, so order 3 is not inverted: lockdep subclass 1).
+ * 5. &spyre_mem.lock, &spyre_tables.lock, &spyre_device.bo_lock, &spyre_users.lock,
+ *    &spyre_telemetry.lock - leaves.
+ * 6. &spyre_mbox.evt_lock - reader of the event ring; takes spinlocks only.
+ * 7. &spyre_device.mmio_sem - below mmap_lock (fault handlers read), written by reset and removal.
+ * 8. &spyre_device.wake_lock, &spyre_mbox.lock, &spyre_ras_log.lock - spinlocks.
+ */
+
+/**
+ * struct spyre_device - one card
+ */
+struct spyre_device {
+	/** @drm: base; freed with the last reference on it */
+	struct drm_device drm;
+	/** @pdev: its PCI function; not to be used once @gone is set */
+	struct pci_dev *pdev;
+	/** @regs: BAR0 */
+	void __iomem *regs;
+	/** @doorbells: BAR4 */
+	void __iomem *doorbells;
+	/** @area: the driver's own part of the aperture, at its start */
+	void __iomem *area;
+	/** @area_size: bytes of @area, a multiple of the device page size */
+	u64 area_size;
+	/** @aperture_phys: CPU address of BAR2 */
+	resource_size_t aperture_phys;
+	/** @doorbell_phys: CPU address of BAR4 */
+	resource_size_t doorbell_phys;
+	/** @aperture_size: populated bytes of BAR2 */
+	u64 aperture_size;
+	/** @mem_size: usable LPDDR5, the firmware's part included */
+	u64 mem_size;
+	/** @fw_reserved: bytes at the top of memory that are the firmware's */
+	u32 fw_reserved;
+	/** @db_pages: doorbell pages in BAR4 */
+	u32 db_pages;
+	/** @soc_hz: frequency of the SoC counter */
+	u32 soc_hz;
+	/** @core_hz: core clock */
+	u32 core_hz;
+	/** @hw_version: major << 16 | minor */
+	u32 hw_version;
+	/** @serial: text, NUL padded */
+	char serial[17];
+	/** @info: what the firmware said of itself, clamped; written under @reset_sem */
+	struct spyre_fw_info info;
+
+	/** @reset_sem: see "Locks" */
+	struct rw_semaphore reset_sem;
+	/** @card_ok: the card can be talked to; written under @reset_sem (write) */
+	bool card_ok;
+	/** @gone: the PCI function is being taken away for good; written under @reset_sem (write) */
+	bool gone;
+	/** @suspended: stopped by suspend; written under @reset_sem (write) */
+	bool suspended;
+	/** @gen: counts losses of card memory; written under @reset_sem (write) */
+	u32 gen;
+
+	/** @fw_gen: the card's own count of losses when it was booted last; as @gen */
+	u32 fw_gen;
+
+	/** @mmio_sem: protects @mmio_ok */
+	struct rw_semaphore mmio_sem;
+	/** @mmio_ok: user mappings may show BAR pages */
+	bool mmio_ok;
+
+	/** @wake_lock: protects the lists of who is to be woken: &spyre_ctx.host_binds, &spyre_bo.binds, arm words */
+	spinlock_t wake_lock;
+
+	/** @ctxs: contexts by firmware id; its own lock */
+	struct xarray ctxs;
+	/** @limbo_lock: protects @limbo */
+	struct mutex limbo_lock;
+	/** @limbo: closed contexts whose end the card did not confirm; freed by the next reset */
+	struct list_head limbo;
+	/** @db_blocks: doorbell blocks in use; under @limbo_lock */
+	unsigned long *db_blocks;
+	/** @kctx: the driver's own context, for scrubbing; written under @reset_sem (write) */
+	struct spyre_ctx *kctx;
+	/** @nqueues: queues in use on the card, those of users and our own */
+	atomic_t nqueues;
+	/** @ctx_serial: serial number of the last context */
+	atomic64_t ctx_serial;
+
+	/** @bo_lock: protects @bos */
+	struct mutex bo_lock;
+	/** @bos: every host buffer, so that removal can take them off the bus */
+	struct list_head bos;
+
+	struct spyre_fw fw;
+	struct spyre_mbox mbox;
+	struct spyre_irq irq;
+	struct spyre_mem mem;
+	struct spyre_tables tables;
+	struct spyre_users users;
+	struct spyre_reset reset;
+	struct spyre_ras_log ras;
+	struct spyre_telemetry telemetry;
+
+	/** @waits_missed: waits ended by looking again, with no interrupt */
+	atomic_t waits_missed;
+};
+
+/**
+ * struct spyre_file - one open file
+ */
+struct spyre_file {
+	/** @sdev: the card */
+	struct spyre_device *sdev;
+	/** @user: quota of the opener */
+	struct spyre_user *user;
+	/** @exempt: opener had CAP_SYS_RESOURCE */
+	bool exempt;
+	/** @gen: generation in which it was opened; another one means ENODEV */
+	u32 gen;
+	/** @lock: protects making of @ctx */
+	struct mutex lock;
+	/** @ctx: its context or NULL; set once under @lock, read with acquire */
+	struct spyre_ctx *ctx;
+	/** @dummy: zeroed page that stands in for pages of a card that is away; set once */
+	struct page *dummy;
+	/** @ewaits: eventfd waits by id; its own lock */
+	struct xarray ewaits;
+	/** @ewait_count: of them, those with the reaper included */
+	atomic_t ewait_count;
+	/** @reap_lock: protects @reap; taking a wait out of @ewaits happens under it */
+	spinlock_t reap_lock;
+	/** @reap: eventfd waits that have fired */
+	struct list_head reap;
+	/** @reap_work: frees them */
+	struct work_struct reap_work;
+};
+
+static inline struct spyre_device *to_spyre(struct drm_device *drm)
+{
+	return container_of(drm, struct spyre_device, drm);
+}
+
+static inline u32 spyre_read(struct spyre_device *sdev, u32 reg)
+{
+	return readl(sdev->regs + reg);
+}
+
+static inline void spyre_write(struct spyre_device *sdev, u32 reg, u32 value)
+{
+	writel(value, sdev->regs + reg);
+}
+
+static inline u64 spyre_read64(struct spyre_device *sdev, u32 reg)
+{
+	return lo_hi_readq(sdev->regs + reg);
+}
+
+static inline void spyre_write64(struct spyre_device *sdev, u32 reg, u64 value)
+{
+	lo_hi_writeq(value, sdev->regs + reg);
+}
+
+static inline void spyre_ring_doorbell(struct spyre_device *sdev, u32 page, u32 tail)
+{
+	writel(tail, sdev->doorbells + (size_t)page * SPYRE_DB_PAGE_SIZE);
+}
+
+int spyre_enter(struct spyre_device *sdev, const struct spyre_file *file);
+void spyre_exit(struct spyre_device *sdev);
+
+/* spyre_query.c */
+int spyre_query_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file);
+void spyre_show_fdinfo(struct drm_printer *p, struct drm_file *drm_file);
+
+#endif

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Buffers and mappings.
+ *
+ * Everything that user space maps is a GEM object, so that one offset space and one permission check
+ * serve buffers, rings, status pages and doorbells. Pages are inserted by a fault handler. Pages of the
+ * card are shown only while mmio_ok; reset and removal clear it, zap every mapping, and faults then show
+ * a zeroed page of this file. Host memory stays mapped through all of it.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include <drm/drm_vma_manager.h>
+
+#include "spyre_ctx.h"
+#include "spyre_drv.h"
+#include "spyre_gem.h"
+#include "spyre_vm.h"
+
+#define HUGE_ORDER	(SPYRE_PAGE_SHIFT - PAGE_SHIFT)
+#define FAULT_AROUND	256u
+
+/* --- Host memory ---------------------------------------------------------------------------- */
+
+static void host_unmap(struct spyre_device *sdev, struct spyre_bo *bo)
+{
+	u32 i;
+
+	lockdep_assert_held(&sdev->bo_lock);
+	if (!bo->on_bus)
+		return;
+	for (i = 0; i < bo->nchunks; i++)
+		dma_unmap_page(&sdev->pdev->dev, bo->chunks[i].dma,
+			       (size_t)bo->chunks[i].npages << PAGE_SHIFT, DMA_BIDIRECTIONAL);
+	bo->on_bus = false;
+	list_del_init(&bo->link);
+}
+
+static void host_free(struct spyre_device *sdev, struct spyre_bo *bo)
+{
+	u32 i;
+
+	mutex_lock(&sdev->bo_lock);
+	host_unmap(sdev, bo);
+	mutex_unlock(&sdev->bo_lock);
+	for (i = 0; i < bo->npages; i++)
+		__free_page(bo->pages[i]);
+	kvfree(bo->pages);
+	kvfree(bo->chunks);
+}
+
+static int host_get_pages(struct spyre_bo *bo, u32 want)
+{
+	unsigned int order = HUGE_ORDER;
+	u32 i;
+
+	while (bo->npages < want) {
+		gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
+		struct page *page;
+
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		order = min_t(unsigned int, order, ilog2(want - bo->npages));
+		/* Large pieces are a gain, not a need; a single page is worth trying harder, but no OOM kill. */
+		gfp |= order ? __GFP_NORETRY : __GFP_RETRY_MAYFAIL;
+		page = alloc_pages(gfp, order);
+		if (!page) {
+			if (!order)
+				return -ENOMEM;
+			order--;
+			continue;
+		}
+		/* Pages are mapped and freed one by one. */
+		split_page(page, order);
+		bo->chunks[bo->nchunks].first = bo->npages;
+		bo->chunks[bo->nchunks].npages = 1u << order;
+		bo->nchunks++;
+		for (i = 0; i < 1u << order; i++)
+			bo->pages[bo->npages++] = page + i;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int host_map(struct spyre_device *sdev, struct spyre_bo *bo)
+{
+	struct device *dev = &sdev->pdev->dev;
+	int ret = 0;
+	u32 i;
+
+	mutex_lock(&sdev->bo_lock);
+	if (sdev->gone) {
+		ret = -ENODEV;
+		goto out;
+	}
+	for (i = 0; i < bo->nchunks; i++) {
+		struct spyre_chunk *c = &bo->chunks[i];
+
+		c->dma = dma_map_page(dev, bo->pages[c->first], 0, (size_t)c->npages << PAGE_SHIFT,
+				      DMA_BIDIRECTIONAL);
+		if (dma_mapping_error(dev, c->dma)) {
+			ret = -ENOMEM;
+			break;
+		}
+		/* Both sides poll words in these pages: bounce buffers or cache flushes cannot work. */
+		if (dma_need_sync(dev, c->dma)) {
+			drm_err_once(&sdev->drm, "DMA on this machine is not coherent\n");
+			ret = -EOPNOTSUPP;
+			i++;
+			break;
+		}
+	}
+	if (ret) {
+		while (i--)
+			dma_unmap_page(dev, bo->chunks[i].dma,
+				       (size_t)bo->chunks[i].npages << PAGE_SHIFT, DMA_BIDIRECTIONAL);
+		goto out;
+	}
+	bo->on_bus = true;
+	list_add(&bo->link, &sdev->bos);
+out:
+	mutex_unlock(&sdev->bo_lock);
+	return ret;
+}
+
+/* Removal: host memory leaves the bus, user mappings of it stay. */
+void spyre_bos_off_bus(struct spyre_device *sdev)
+{
+	struct spyre_bo *bo, *next;
+
+	mutex_lock(&sdev->bo_lock);
+	list_for_each_entry_safe(bo, next, &sdev->bos, link)
+		host_unmap(sdev, bo);
+	mutex_unlock(&sdev->bo_lock);
+}
+
+/* --- Objects -------------------------------------------------------------------------------- */
+
+static void bo_free(struct drm_gem_object *obj)
+{
+	struct spyre_device *sdev = to_spyre(obj->dev);
+	struct spyre_bo *bo = to_bo(obj);
+
+	drm_WARN_ON(&sdev->drm, !list_empty(&bo->binds));
+	drm_gem_free_mmap_offset(obj);
+	if (spyre_bo_is_host(bo))
+		host_free(sdev, bo);
+	if (bo->ndev_pages)
+		spyre_mem_free(sdev, bo->dev_pages, bo->ndev_pages, bo->gen);
+	kvfree(bo->dev_pages);
+	drm_gem_object_release(obj);
+	kfree(bo);
+}
+
+static struct page *dummy_page(struct spyre_file *file)
+{
+	struct page *page = READ_ONCE(file->dummy);
+
+	if (page)
+		return page;
+	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (page && cmpxchg(&file->dummy, NULL, page)) {
+		__free_page(page);
+		page = file->dummy;
+	}
+	return page;
+}
+
+static vm_fault_t fault_dummy(struct vm_fault *vmf)
+{
+	/*
+	 * No object of ours is ever mapped through a file that is not ours: export is refused. The vma keeps
+	 * the file, so the page outlives the mapping.
+	 */
+	struct drm_file *drm_file = vmf->vma->vm_file->private_data;
+	struct page *page = dummy_page(drm_file->driver_priv);
+
+	if (!page)
+		return VM_FAULT_OOM;
+	return vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page));
+}
+
+static vm_fault_t fault_host(struct vm_fault *vmf, struct spyre_bo *bo, pgoff_t at)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long addr = vmf->address & PAGE_MASK;
+	vm_fault_t ret = VM_FAULT_NOPAGE;
+	u32 i;
+
+	/* Pages behind the one asked for come along: buffers are filled from front to back. */
+	for (i = 0; i < FAULT_AROUND && at + i < bo->npages && addr < vma->vm_end; i++) {
+		vm_fault_t r = vmf_insert_pfn(vma, addr, page_to_pfn(bo->pages[at + i]));
+
+		if (r != VM_FAULT_NOPAGE) {
+			if (!i)
+				ret = r;
+			break;
+		}
+		addr += PAGE_SIZE;
+	}
+	return ret;
+}
+
+static vm_fault_t bo_fault(struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct drm_gem_object *obj = vma->vm_private_data;
+	struct spyre_device *sdev = to_spyre(obj->dev);
+	struct spyre_bo *bo = to_bo(obj);
+	pgoff_t at = vmf->pgoff - drm_vma_node_start(&obj->vma_node);
+	u64 byte = (u64)at << PAGE_SHIFT;
+	phys_addr_t phys;
+	pgprot_t prot;
+	vm_fault_t ret;
+
+	if (spyre_bo_is_host(bo))
+		return fault_host(vmf, bo, at);
+
+	/* Held over the insertion: a zap after mmio_ok was cleared finds the page, or we see it cleared. */
+	down_read(&sdev->mmio_sem);
+	if (!sdev->mmio_ok || bo->revoked ||
+	    (bo->kind == SPYRE_KIND_DEVICE && bo->gen != READ_ONCE(sdev->mem.gen))) {
+		ret = fault_dummy(vmf);
+	} else {
+		if (bo->kind == SPYRE_KIND_DEVICE) {
+			phys = sdev->aperture_phys +
+			       ((u64)bo->dev_pages[byte >> SPYRE_PAGE_SHIFT] << SPYRE_PAGE_SHIFT) +
+			       (byte & (SPYRE_PAGE_SIZE - 1));
+			prot = pgprot_writecombine(vma->vm_page_prot);
+		} else {
+			phys = sdev->doorbell_phys + (u64)bo->db_page * SPYRE_DB_PAGE_SIZE;
+			prot = pgprot_noncached(vma->vm_page_prot);
+		}
+		ret = vmf_insert_pfn_prot(vma, vmf->address, phys >> PAGE_SHIFT, prot);
+	}
+	up_read(&sdev->mmio_sem);
+	return ret;
+}
+
+static const struct vm_operations_struct bo_vm_ops = {
+	.open = drm_gem_vm_open,
+	.close = drm_gem_vm_close,
+	.fault = bo_fault,
+};
+
+static int bo_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
+{
+	struct spyre_bo *bo = to_bo(obj);
+
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	if (vma->vm_flags & VM_EXEC)
+		return -EACCES;
+	if (bo->kind == SPYRE_KIND_STATUS) {
+		if (vma->vm_flags & VM_WRITE)
+			return -EACCES;
+		vm_flags_clear(vma, VM_MAYWRITE);
+	}
+	vm_flags_clear(vma, VM_MAYEXEC);
+	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP |
+		     VM_NORESERVE);
+	vma->vm_ops = &bo_vm_ops;
+	return 0;
+}
+
+static struct dma_buf *bo_export(struct drm_gem_object *obj, int flags)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+static const struct drm_gem_object_funcs bo_funcs = {
+	.free = bo_free,
+	.mmap = bo_mmap,
+	.export = bo_export,
+	.vm_ops = &bo_vm_ops,
+};
+
+static struct spyre_bo *bo_new(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind)
+{
+	struct spyre_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
+
+	if (!bo)
+		return ERR_PTR(-ENOMEM);
+	bo->kind = kind;
+	INIT_LIST_HEAD(&bo->link);
+	INIT_LIST_HEAD(&bo->binds);
+	init_waitqueue_head(&bo->waitq);
+	bo->base.funcs = &bo_funcs;
+	drm_gem_private_object_init(&sdev->drm, &bo->base, size);
+	return bo;
+}
+
+struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind)
+{
+	struct spyre_bo *bo;
+	u32 want;
+	int ret;
+
+	if (size >> PAGE_SHIFT > totalram_pages())
+		return ERR_PTR(-ENOMEM);
+	size = PAGE_ALIGN(size);
+	want = size >> PAGE_SHIFT;
+	bo = bo_new(sdev, size, kind);
+	if (IS_ERR(bo))
+		return bo;
+	bo->flags = DRM_SPYRE_BO_HOST;
+	bo->pages = kvmalloc_array(want, sizeof(*bo->pages), GFP_KERNEL_ACCOUNT);
+	bo->chunks = kvmalloc_array(want, sizeof(*bo->chunks), GFP_KERNEL_ACCOUNT);
+	ret = -ENOMEM;
+	if (bo->pages && bo->chunks)
+		ret = host_get_pages(bo, want);
+	if (!ret)
+		ret = host_map(sdev, bo);
+	if (ret) {
+		spyre_bo_put(bo);
+		return ERR_PTR(ret);
+	}
+	return bo;
+}
+
+static struct spyre_bo *bo_create_device(struct spyre_device *sdev, u64 size, bool mappable)
+{
+	struct spyre_mem *m = &sdev->mem;
+	struct spyre_bo *bo;
+	u32 n, i, *pages;
+	int ret;
+
+	if (size > (u64)(m->end - m->first) << SPYRE_PAGE_SHIFT)
+		return ERR_PTR(-ENOSPC);
+	size = ALIGN(size, SPYRE_PAGE_SIZE);
+	n = size >> SPYRE_PAGE_SHIFT;
+	bo = bo_new(sdev, size, SPYRE_KIND_DEVICE);
+	if (IS_ERR(bo))
+		return bo;
+	bo->flags = DRM_SPYRE_BO_DEVICE | (mappable ? DRM_SPYRE_BO_MAPPABLE : 0);
+	pages = kvmalloc_array(n, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	bo->dev_pages = pages;
+	ret = pages ? spyre_mem_alloc(sdev, n, mappable, pages, &bo->gen) : -ENOMEM;
+	if (ret) {
+		spyre_bo_put(bo);
+		return ERR_PTR(ret);
+	}
+	bo->ndev_pages = n;
+	for (i = 0; i < n; i++)
+		drm_WARN_ON_ONCE(&sdev->drm, pages[i] < m->first || pages[i] >= m->end);
+	return bo;
+}
+
+struct spyre_bo *spyre_bo_create_doorbell(struct spyre_device *sdev, u32 page)
+{
+	struct spyre_bo *bo = bo_new(sdev, PAGE_SIZE, SPYRE_KIND_DOORBELL);
+
+	if (!IS_ERR(bo))
+		bo->db_page = page;
+	return bo;
+}
+
+/* The page belongs to someone else from now on: whoever still maps it gets the dummy page. */
+void spyre_bo_revoke(struct spyre_bo *bo)
+{
+	struct spyre_device *sdev = to_spyre(bo->base.dev);
+
+	down_write(&sdev->mmio_sem);
+	bo->revoked = true;
+	up_write(&sdev->mmio_sem);
+	drm_vma_node_unmap(&bo->base.vma_node, sdev->drm.anon_inode->i_mapping);
+}
+
+/* Every mapping of this card; what may be shown is faulted in again. */
+void spyre_zap_mappings(struct spyre_device *sdev)
+{
+	unmap_mapping_range(sdev->drm.anon_inode->i_mapping, 0, 0, 1);
+}
+
+/* Bytes behind a file's handles. */
+void spyre_file_sizes(struct drm_file *drm_file, u64 *device, u64 *host)
+{
+	struct drm_gem_object *obj;
+	int id;
+
+	*device = 0;
+	*host = 0;
+	spin_lock(&drm_file->table_lock);
+	idr_for_each_entry(&drm_file->object_idr, obj, id) {
+		if (to_bo(obj)->kind == SPYRE_KIND_DEVICE)
+			*device += obj->size;
+		else
+			*host += obj->size;
+	}
+	spin_unlock(&drm_file->table_lock);
+}
+
+/* --- ioctls --------------------------------------------------------------------------------- */
+
+#define BO_FLAGS (DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_MAPPABLE)
+
+int spyre_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct spyre_device *sdev = to_spyre(drm);
+	struct drm_spyre_bo_create *args = data;
+	struct spyre_bo *bo;
+	bool device = args->flags & DRM_SPYRE_BO_DEVICE;
+	bool host = args->flags & DRM_SPYRE_BO_HOST;
+	int ret;
+
+	if (!args->size || args->flags & ~BO_FLAGS || device == host ||
+	    (host && args->flags & DRM_SPYRE_BO_MAPPABLE))
+		return -EINVAL;
+	ret = spyre_enter(sdev, drm_file->driver_priv);
+	if (ret)
+		return ret;
+	if (device)
+		bo = bo_create_device(sdev, args->size, args->flags & DRM_SPYRE_BO_MAPPABLE);
+	else
+		bo = spyre_bo_create_host(sdev, args->size, SPYRE_KIND_HOST);
+	if (IS_ERR(bo)) {
+		ret = PTR_ERR(bo);
+		goto out;
+	}
+	args->size = bo->base.size;
+	ret = drm_gem_handle_create(drm_file, &bo->base, &args->handle);
+	spyre_bo_put(bo);
+out:
+	spyre_exit(sdev);
+	return ret;
+}
+
+int spyre_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct spyre_device *sdev = to_spyre(drm);
+	struct drm_spyre_bo_info *args = data;
+	struct drm_gem_object *obj;
+	int ret;
+
+	ret = spyre_enter(sdev, drm_file->driver_priv);
+	if (ret)
+		return ret;
+	obj = drm_gem_object_lookup(drm_file, args->handle);
+	if (obj) {
+		args->flags = to_bo(obj)->flags;
+		args->size = obj->size;
+		drm_gem_object_put(obj);
+	} else {
+		ret = -ENOENT;
+	}
+	spyre_exit(sdev);
+	return ret;
+}
+
+int spyre_bo_mmap_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct spyre_device *sdev = to_spyre(drm);
+	struct drm_spyre_bo_mmap *args = data;
+	struct drm_gem_object *obj;
+	int ret;
+
+	if (args->pad)
+		return -EINVAL;
+	ret = spyre_enter(sdev, drm_file->driver_priv);
+	if (ret)
+		return ret;
+	obj = drm_gem_object_lookup(drm_file, args->handle);
+	if (!obj) {
+		ret = -ENOENT;
+		goto out;
+	}
+	if (to_bo(obj)->kind == SPYRE_KIND_DEVICE && !(to_bo(obj)->flags & DRM_SPYRE_BO_MAPPABLE))
+		ret = -EPERM;
+	if (!ret)
+		ret = drm_gem_create_mmap_offset(obj);
+	if (!ret)
+		args->offset = drm_vma_node_offset_addr(&obj->vma_node);
+	drm_gem_object_put(obj);
+out:
+	spyre_exit(sdev);
+	return ret;
+}

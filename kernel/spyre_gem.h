@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SPYRE_GEM_H
+#define SPYRE_GEM_H
+
+#include <linux/wait.h>
+
+#include <drm/drm_gem.h>
+
+struct spyre_device;
+struct spyre_file;
+
+enum spyre_bo_kind {
+	SPYRE_KIND_HOST,	/* user buffer in host memory */
+	SPYRE_KIND_DEVICE,	/* user buffer in device memory */
+	SPYRE_KIND_RING,	/* ring and shadow tail: host memory without a handle */
+	SPYRE_KIND_STATUS,	/* status page and response ring: the same, read-only */
+	SPYRE_KIND_DOORBELL,	/* one doorbell page */
+};
+
+/* Pages that are contiguous on the bus. */
+struct spyre_chunk {
+	dma_addr_t dma;
+	u32 first;		/* index of its first page in the buffer */
+	u32 npages;
+};
+
+/**
+ * struct spyre_bo - a buffer, or anything else that can be mapped
+ * @base: GEM object
+ * @kind: which of the following are used
+ * @flags: DRM_SPYRE_BO_*, as created
+ * @pages: host memory
+ * @npages: of them
+ * @chunks: its bus addresses; under &spyre_device.bo_lock once @on_bus is cleared
+ * @nchunks: of them
+ * @on_bus: host memory is mapped for DMA; under &spyre_device.bo_lock
+ * @link: in &spyre_device.bos
+ * @dev_pages: device memory, numbers of 2 MiB pages
+ * @ndev_pages: of them
+ * @gen: generation of @dev_pages, see &spyre_mem.gen
+ * @db_page: doorbell page
+ * @revoked: the doorbell is another queue's by now; under &spyre_device.mmio_sem
+ * @waitq: who waits for words in it
+ * @binds: bindings of host memory, under &spyre_device.wake_lock
+ */
+struct spyre_bo {
+	struct drm_gem_object base;
+	enum spyre_bo_kind kind;
+	u32 flags;
+	struct page **pages;
+	u32 npages;
+	struct spyre_chunk *chunks;
+	u32 nchunks;
+	bool on_bus;
+	struct list_head link;
+	u32 *dev_pages;
+	u32 ndev_pages;
+	u32 gen;
+	u32 db_page;
+	bool revoked;
+	wait_queue_head_t waitq;
+	struct list_head binds;
+};
+
+static inline struct spyre_bo *to_bo(struct drm_gem_object *obj)
+{
+	return container_of(obj, struct spyre_bo, base);
+}
+
+static inline bool spyre_bo_is_host(const struct spyre_bo *bo)
+{
+	return bo->kind == SPYRE_KIND_HOST || bo->kind == SPYRE_KIND_RING ||
+	       bo->kind == SPYRE_KIND_STATUS;
+}
+
+static inline void spyre_bo_put(struct spyre_bo *bo)
+{
+	drm_gem_object_put(&bo->base);
+}
+
+/* Host buffers lie in the kernel's direct mapping; byte @at of one. */
+static inline void *spyre_bo_at(const struct spyre_bo *bo, u64 at)
+{
+	return page_address(bo->pages[at >> PAGE_SHIFT]) + offset_in_page(at);
+}
+
+struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind);
+struct spyre_bo *spyre_bo_create_doorbell(struct spyre_device *sdev, u32 page);
+void spyre_bo_revoke(struct spyre_bo *bo);
+void spyre_bos_off_bus(struct spyre_device *sdev);
+void spyre_zap_mappings(struct spyre_device *sdev);
+void spyre_file_sizes(struct drm_file *drm_file, u64 *device, u64 *host);
+
+int spyre_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file);
+int spyre_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file);
+int spyre_bo_mmap_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file);
+
+#endif

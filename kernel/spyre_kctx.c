@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The driver's own context and its one queue, for clearing device memory. Its ring lies where no user
+ * maps. Pages to be cleared are mapped one behind the other into its segment 0, so that one FILL
+ * clears them all.
+ */
+#include <linux/delay.h>
+
+#include "spyre_ctx.h"
+#include "spyre_drv.h"
+#include "spyre_kctx.h"
+#include "spyre_queue.h"
+#include "spyre_vm.h"
+
+#define KCTX_ENTRIES	64u
+
+/* At boot and after every loss of the old one. The caller holds reset_sem for writing or is probe. */
+int spyre_kctx_create(struct spyre_device *sdev)
+{
+	struct spyre_ctx *ctx = spyre_ctx_create(sdev, NULL, false);
+	struct spyre_queue *q;
+	int ret;
+
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	mutex_lock(&ctx->lock);
+	ret = spyre_vm_map_segment(ctx, 0);
+	if (!ret) {
+		q = spyre_queue_create(ctx, KCTX_ENTRIES, 1, 0);
+		ret = PTR_ERR_OR_ZERO(q);
+		if (!ret)
+			ctx->kqueue = q;
+	}
+	mutex_unlock(&ctx->lock);
+	if (ret) {
+		drm_err(&sdev->drm, "the driver's own queue was not created (%d)\n", ret);
+		spyre_ctx_close(ctx);
+		return ret;
+	}
+	sdev->kctx = ctx;
+	return 0;
+}
+
+/* The kernel is a user of the queue here: Documentation/queues.rst, "Submitting". */
+static u32 submit(struct spyre_device *sdev, struct spyre_queue *q, const struct spyre_cb *cb)
+{
+	struct spyre_shadow *shadow = spyre_queue_shadow(q);
+	struct spyre_queue_status *status = spyre_queue_status(q);
+	u32 old = le32_to_cpu(READ_ONCE(shadow->tail));
+	u32 new = old + 1;
+
+	*(struct spyre_cb *)spyre_queue_slot(q, old) = *cb;
+	/* The control block is in memory before the card can see the tail. */
+	dma_wmb();
+	WRITE_ONCE(shadow->tail, cpu_to_le32(new));
+	/*
+	 * Orders the store of the tail before the load of event_idx; the card stores event_idx, full barrier,
+	 * loads the tail. So one of the two sees the other.
+	 */
+	mb();
+	if (new - le32_to_cpu(READ_ONCE(status->event_idx)) - 1 < new - old)
+		spyre_ring_doorbell(sdev, q->page, new);
+	return new;
+}
+
+static int wait_done(struct spyre_device *sdev, struct spyre_queue *q, u32 tail)
+{
+	struct spyre_queue_status *status = spyre_queue_status(q);
+	unsigned long deadline = jiffies + 10 * HZ;
+	unsigned int naps = 0;
+
+	while ((s32)(le32_to_cpu(READ_ONCE(status->done)) - tail) < 0) {
+		if (READ_ONCE(status->error))
+			return -EIO;
+		if (!READ_ONCE(sdev->mbox.up))
+			return -EIO;	/* a reset is on its way */
+		if (time_after(jiffies, deadline))
+			return -ETIMEDOUT;
+		if (naps++ < 200)
+			usleep_range(20, 50);
+		else
+			usleep_range(500, 1000);
+	}
+	/* An error of the last entry is stored before done. */
+	dma_rmb();
+	return READ_ONCE(status->error) ? -EIO : 0;
+}
+
+/**
+ * spyre_kctx_clear - zero device pages
+ * @sdev: card
+ * @pages: their numbers
+ * @n: how many, at most a segment's worth
+ *
+ * Context: reset_sem held for reading, scrub_lock held. Sleeps until the card has done it, bounded.
+ * Return: 0 or an error; after an error a reset has been asked for.
+ */
+int spyre_kctx_clear(struct spyre_device *sdev, const u32 *pages, u32 n)
+{
+	struct spyre_cb cb = {
+		.type = cpu_to_le16(SPYRE_CB_FILL),
+		.u.fill.dst = cpu_to_le64(0),
+		.u.fill.bytes = cpu_to_le64((u64)n << SPYRE_PAGE_SHIFT),
+	};
+	struct spyre_ctx *ctx = sdev->kctx;
+	u32 i;
+	int ret;
+
+	lockdep_assert_held(&sdev->mem.scrub_lock);
+	if (!ctx)
+		return -EIO;
+	mutex_lock_nested(&ctx->lock, SINGLE_DEPTH_NESTING);
+	if (!ctx->kqueue || !ctx->kqueue->on_card) {
+		ret = -EIO;
+		goto out;
+	}
+	for (i = 0; i < n; i++)
+		spyre_vm_write_device(ctx, 0, i, (u64)pages[i] << SPYRE_PAGE_SHIFT, true);
+	/* Also drops what the card remembers of the previous use of these addresses. */
+	ret = spyre_vm_invalidate(ctx);
+	if (!ret) {
+		ret = wait_done(sdev, ctx->kqueue, submit(sdev, ctx->kqueue, &cb));
+		if (ret)
+			spyre_reset_request(sdev, SPYRE_RUNG_FIRMWARE, "clearing memory failed");
+	}
+	for (i = 0; i < n; i++)
+		spyre_vm_clear_device(ctx, 0, i);
+out:
+	mutex_unlock(&ctx->lock);
+	return ret;
+}

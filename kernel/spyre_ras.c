@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * RAS records. Each goes into the card's log and, if it has a context, into that context's own, so
+ * that one user's errors push nobody else's out.
+ */
+#include <linux/capability.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "spyre_ctx.h"
+#include "spyre_drv.h"
+#include "spyre_queue.h"
+#include "spyre_trace.h"
+
+int spyre_ras_log_init(struct spyre_ras_log *log, u32 size)
+{
+	spin_lock_init(&log->lock);
+	log->size = size;
+	log->records = kvcalloc(size, sizeof(*log->records), GFP_KERNEL_ACCOUNT);
+	return log->records ? 0 : -ENOMEM;
+}
+
+void spyre_ras_log_fini(struct spyre_ras_log *log)
+{
+	kvfree(log->records);
+	log->records = NULL;
+}
+
+static void log_add(struct spyre_ras_log *log, struct drm_spyre_ras *rec)
+{
+	spin_lock(&log->lock);
+	rec->seq = ++log->last;
+	log->records[rec->seq % log->size] = *rec;
+	spin_unlock(&log->lock);
+}
+
+const char *spyre_ras_name(u32 code)
+{
+	switch (code) {
+	case SPYRE_RAS_SOFT_FAIL:
+		return "RAS::CBRB::ControlBlockSoftFail";
+	case SPYRE_RAS_UNSUPPORTED_MSG:
+		return "RAS::VFMSG::UnsupportedMessageType";
+	case SPYRE_RAS_COMPUTE_HW:
+		return "RAS::RUNTIMESCHEDULER::ComputeHardwareError";
+	case SPYRE_RAS_BOOTADDR:
+		return "RAS::CBRB::InvalidBootstrapAddress";
+	case SPYRE_RAS_MSG_TIMEOUT:
+		return "message timeout";
+	case SPYRE_RAS_BAD_PROGRAM:
+		return "bad program";
+	case SPYRE_RAS_DEADLOCK:
+		return "deadlock";
+	case SPYRE_RAS_WATCHDOG:
+		return "watchdog";
+	case SPYRE_RAS_QUEUE:
+		return "queue error";
+	case SPYRE_RAS_MEM_CE:
+		return "corrected memory error";
+	case SPYRE_RAS_MEM_UE:
+		return "uncorrected memory error";
+	case SPYRE_RAS_CORE_UNAVAILABLE:
+		return "core unavailable";
+	case SPYRE_RAS_THERMAL:
+		return "over temperature";
+	case SPYRE_RAS_TIMEOUT:
+		return "control block timeout";
+	case SPYRE_RAS_FIRMWARE:
+		return "firmware error";
+	default:
+		return "unknown";
+	}
+}
+
+static u32 user_queue_id(struct spyre_ctx *ctx, u32 page)
+{
+	struct spyre_queue *q;
+	unsigned long id;
+	u32 found = U32_MAX;
+
+	/*
+	 * By RCU and not under the context's lock, which is held across mailbox commands: the thread that is here
+	 * brings their answers. Queues are freed by RCU.
+	 */
+	rcu_read_lock();
+	xa_for_each(&ctx->queues, id, q) {
+		if (READ_ONCE(q->page) == page) {
+			found = id;
+			break;
+		}
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/* From the reader of the event ring. */
+void spyre_ras_event(struct spyre_device *sdev, const struct spyre_msg_ras *msg)
+{
+	struct drm_spyre_ras rec = {
+		.time_ns = ktime_get_ns(),
+		.soc_time = le64_to_cpu(msg->time),
+		.cookie = le64_to_cpu(msg->cookie),
+		.addr = le64_to_cpu(msg->addr),
+		.code = le32_to_cpu(msg->code),
+		.severity = le16_to_cpu(msg->severity),
+		.category = le16_to_cpu(msg->category),
+		.action = le16_to_cpu(msg->action),
+		.status = le16_to_cpu(msg->status),
+		.queue = le32_to_cpu(msg->queue),
+		.entry = le32_to_cpu(msg->entry),
+		.syndrome = le32_to_cpu(msg->syndrome),
+		.mode = le32_to_cpu(msg->mode),
+		.err_code = le32_to_cpu(msg->err_code),
+		.err_pc = le32_to_cpu(msg->err_pc),
+		.err_core = le16_to_cpu(msg->err_core),
+		.err_unit = le16_to_cpu(msg->err_unit),
+		.nstuck = le32_to_cpu(msg->nstuck),
+	};
+	u32 id = le32_to_cpu(msg->context);
+	struct spyre_ctx *ctx = id ? spyre_ctx_get_id(sdev, id) : NULL;
+
+	BUILD_BUG_ON(sizeof(rec.stuck) != sizeof(msg->stuck));
+	memcpy(rec.stuck, msg->stuck, sizeof(rec.stuck));
+	trace_spyre_ras(sdev->drm.dev, rec.code, rec.severity, id, rec.queue, rec.addr);
+	if (ctx) {
+		if (rec.queue != U32_MAX)
+			rec.queue = user_queue_id(ctx, rec.queue);
+		log_add(&ctx->ras, &rec);
+		spyre_ctx_put(ctx);
+	}
+	log_add(&sdev->ras, &rec);
+	/* A context's own errors are its user's business; the card's are the operator's. */
+	if (!id && rec.severity >= SPYRE_SEV_ERROR)
+		drm_err(&sdev->drm, "RAS 0x%x (%s), address 0x%llx\n", rec.code,
+			spyre_ras_name(rec.code), rec.addr);
+	else if (!id && rec.severity == SPYRE_SEV_WARNING)
+		dev_warn_ratelimited(sdev->drm.dev, "RAS 0x%x (%s), address 0x%llx\n", rec.code,
+				     spyre_ras_name(rec.code), rec.addr);
+}
+
+/* Up to @room records after @after into @out; how many. */
+static u32 log_read(struct spyre_ras_log *log, u64 after, u32 room, struct drm_spyre_ras *out,
+		    u64 *dropped)
+{
+	u64 oldest, seq;
+	u32 n = 0;
+
+	*dropped = 0;
+	spin_lock(&log->lock);
+	if (after < log->last) {
+		oldest = log->last > log->size ? log->last - log->size + 1 : 1;
+		seq = after + 1;
+		if (seq < oldest) {
+			*dropped = oldest - seq;
+			seq = oldest;
+		}
+		while (n < room && seq <= log->last)
+			out[n++] = log->records[seq++ % log->size];
+	}
+	spin_unlock(&log->lock);
+	return n;
+}
+
+int spyre_ras_read_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct spyre_device *sdev = to_spyre(drm);
+	struct spyre_file *file = drm_file->driver_priv;
+	struct drm_spyre_ras_read *args = data;
+	struct spyre_ras_log *log = NULL;
+	struct drm_spyre_ras *buf;
+	struct spyre_ctx *ctx;
+	u32 room, n = 0;
+	int ret = 0;
+
+	if (args->flags & ~DRM_SPYRE_RAS_CARD)
+		return -EINVAL;
+	if (args->flags & DRM_SPYRE_RAS_CARD && !perfmon_capable())
+		return -EPERM;
+	if (READ_ONCE(sdev->gen) != file->gen)
+		return -ENODEV;
+	if (args->flags & DRM_SPYRE_RAS_CARD) {
+		log = &sdev->ras;
+	} else {
+		ctx = smp_load_acquire(&file->ctx);
+		if (ctx)
+			log = &ctx->ras;
+	}
+	args->dropped = 0;
+	room = log ? min(args->count, log->size) : 0;
+	if (room) {
+		buf = kvcalloc(room, sizeof(*buf), GFP_KERNEL);
+		if (!buf)
+			return -ENOMEM;
+		n = log_read(log, args->after, room, buf, &args->dropped);
+		if (copy_to_user(u64_to_user_ptr(args->records), buf, n * sizeof(*buf)))
+			ret = -EFAULT;
+		kvfree(buf);
+	}
+	args->count = n;
+	return ret;
+}

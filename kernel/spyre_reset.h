@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SPYRE_RESET_H
+#define SPYRE_RESET_H
+
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+struct pci_error_handlers;
+struct spyre_device;
+
+/* Rungs of the ladder that are the card's; queues and contexts are reset by mailbox commands. */
+enum spyre_rung {
+	SPYRE_RUNG_NONE,
+	SPYRE_RUNG_FIRMWARE,	/* card memory and tables stay */
+	SPYRE_RUNG_FLR,		/* card memory is lost */
+	SPYRE_RUNG_DEAD,	/* off the bus until it is bound again */
+};
+
+/**
+ * struct spyre_reset - recovery
+ * @lock: protects @wanted and @reason
+ * @wanted: highest rung asked for
+ * @reason: why, constant text
+ * @work: does it
+ * @watch: looks at the card every second while anyone uses it
+ * @beat: heartbeat at the last look; of the watch
+ * @firmware: restarts done
+ * @flr: function-level resets done, those of others included
+ * @stamps: jiffies of the last restarts and resets, for rate limiting; of @work
+ */
+struct spyre_reset {
+	spinlock_t lock;
+	enum spyre_rung wanted;
+	const char *reason;
+	struct work_struct work;
+	struct delayed_work watch;
+	u32 beat;
+	atomic_t firmware;
+	atomic_t flr;
+	unsigned long stamps[2][4];
+};
+
+extern const struct pci_error_handlers spyre_error_handlers;
+
+void spyre_reset_init(struct spyre_device *sdev);
+void spyre_reset_fini(struct spyre_device *sdev);
+void spyre_reset_request(struct spyre_device *sdev, enum spyre_rung rung, const char *reason);
+void spyre_reset_watch(struct spyre_device *sdev);
+void spyre_lose_all(struct spyre_device *sdev, u32 status);
+void spyre_quiesce(struct spyre_device *sdev);
+int spyre_restart(struct spyre_device *sdev);
+int spyre_boot_and_restore(struct spyre_device *sdev, bool memory_kept);
+
+#endif

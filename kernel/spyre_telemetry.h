@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SPYRE_TELEMETRY_H
+#define SPYRE_TELEMETRY_H
+
+#include <linux/mutex.h>
+#include <linux/types.h>
+
+#include <drm/spyre_accel.h>
+
+struct device;
+struct spyre_device;
+
+/**
+ * struct spyre_telemetry - sensors, read from the card at most every 100 ms
+ * @lock: protects the rest
+ * @data: last reading
+ * @throttled: firmware slows compute down
+ * @heartbeat: the firmware's own counter
+ * @taken: jiffies of the last reading
+ * @valid: there is one
+ * @hwmon: hwmon device or NULL
+ */
+struct spyre_telemetry {
+	struct mutex lock;
+	struct drm_spyre_telemetry data;
+	u32 throttled;
+	u32 heartbeat;
+	unsigned long taken;
+	bool valid;
+	struct device *hwmon;
+};
+
+int spyre_telemetry_get(struct spyre_device *sdev, struct drm_spyre_telemetry *out, u32 *throttled);
+void spyre_telemetry_thermal(struct spyre_device *sdev, u32 what, u32 temp_mc);
+void spyre_hwmon_init(struct spyre_device *sdev);
+
+#endif

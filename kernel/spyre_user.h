@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SPYRE_USER_H
+#define SPYRE_USER_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/uidgid.h>
+
+struct spyre_device;
+
+/**
+ * struct spyre_users - who has files open on a card
+ * @lock: protects @list and every member of its entries
+ * @list: of struct spyre_user
+ */
+struct spyre_users {
+	struct mutex lock;
+	struct list_head list;
+};
+
+/**
+ * struct spyre_user - what one uid holds
+ * @link: in the list
+ * @uid: whose
+ * @files: open files, the reference count
+ * @contexts: in use
+ * @queues: in use
+ */
+struct spyre_user {
+	struct list_head link;
+	kuid_t uid;
+	unsigned int files;
+	unsigned int contexts;
+	unsigned int queues;
+};
+
+enum spyre_quota { SPYRE_QUOTA_CONTEXTS, SPYRE_QUOTA_QUEUES };
+
+struct spyre_user *spyre_user_get(struct spyre_device *sdev, kuid_t uid);
+struct spyre_user *spyre_user_ref(struct spyre_device *sdev, struct spyre_user *user);
+void spyre_user_put(struct spyre_device *sdev, struct spyre_user *user);
+int spyre_user_charge(struct spyre_device *sdev, struct spyre_user *user, enum spyre_quota what,
+		      bool exempt);
+void spyre_user_uncharge(struct spyre_device *sdev, struct spyre_user *user, enum spyre_quota what);
+u32 spyre_user_max(struct spyre_device *sdev, enum spyre_quota what);
+
+#endif

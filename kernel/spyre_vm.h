@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SPYRE_VM_H
+#define SPYRE_VM_H
+
+#include <linux/xarray.h>
+
+#include <drm/drm_mm.h>
+
+#include <spyre/hw.h>
+
+struct drm_device;
+struct drm_file;
+struct spyre_bo;
+struct spyre_ctx;
+
+/* Kernel's view of one host segment's second-level tables. */
+struct spyre_host_segment {
+	u32 l2[SPYRE_SEGMENT_PAGES];	/* area offset of the table, 0: none (empty or a 2 MiB leaf) */
+	u16 used[SPYRE_SEGMENT_PAGES];	/* valid entries in it */
+};
+
+/**
+ * struct spyre_vm - address space of a context; all under &spyre_ctx.lock
+ * @dmva: device addresses, in 2 MiB pages
+ * @hmva: host addresses, in 4 KiB pages
+ * @binds: bindings by first page, of device and host space
+ * @table: area offsets of the first-level tables, 0: none; device segments, then host segments
+ * @host: second level of the host segments
+ * @limbo: unbound, but the card did not confirm: kept until the next reset
+ * @nbinds: bindings that users can see
+ */
+struct spyre_vm {
+	struct drm_mm dmva;
+	struct drm_mm hmva;
+	struct xarray binds[2];
+	u32 table[SPYRE_SEGMENTS + SPYRE_HOST_SEGMENTS];
+	struct spyre_host_segment *host[SPYRE_HOST_SEGMENTS];
+	struct list_head limbo;
+	u32 nbinds;
+};
+
+/**
+ * struct spyre_bind - one binding
+ * @node: its place, in pages of its space
+ * @ctx: whose
+ * @bo: what; holds a reference
+ * @offset: first byte of the buffer
+ * @pages: pages of its space that are in the tables
+ * @host: space
+ * @internal: a queue's memory: not to be unbound by the user
+ * @bo_link: in &spyre_bo.binds, under &spyre_device.wake_lock
+ * @ctx_link: in &spyre_ctx.host_binds, under &spyre_device.wake_lock
+ * @limbo: in &spyre_vm.limbo
+ */
+struct spyre_bind {
+	struct drm_mm_node node;
+	struct spyre_ctx *ctx;
+	struct spyre_bo *bo;
+	u64 offset;
+	u32 pages;
+	bool host;
+	bool internal;
+	struct list_head bo_link;
+	struct list_head ctx_link;
+	struct list_head limbo;
+};
+
+void spyre_vm_init(struct spyre_ctx *ctx);
+void spyre_vm_fini(struct spyre_ctx *ctx);
+int spyre_vm_map_segment(struct spyre_ctx *ctx, u32 segment);
+void spyre_vm_write_device(struct spyre_ctx *ctx, u32 segment, u32 page, u64 phys, bool write);
+void spyre_vm_clear_device(struct spyre_ctx *ctx, u32 segment, u32 page);
+int spyre_vm_invalidate(struct spyre_ctx *ctx);
+void spyre_vm_free_limbo(struct spyre_ctx *ctx);
+struct spyre_bind *spyre_bind_host(struct spyre_ctx *ctx, struct spyre_bo *bo, u64 offset, u64 size,
+				   u64 pte, bool internal);
+int spyre_unbind(struct spyre_bind *bind);
+u64 spyre_bind_addr(const struct spyre_bind *bind);
+
+int spyre_vm_bind_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file);
+
+#endif
