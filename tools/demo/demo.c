@@ -31,28 +31,38 @@
 			die("%s: %s", spyrert_status_name(s_), spyrert_last_error()); \
 	} while (0)
 
-/* Time a card's engine spent on one operation, in SoC cycles. */
+#define BATCHES	((RESULT_MAX + BATCH - 1) / BATCH)
+
+/* Card time, SoC cycles. */
 struct span {
 	uint64_t from, to;
 };
 
-static struct log {
-	struct span copy[256], compute[256];
-	unsigned int copies, computes;
-	uint64_t compute_cycles;	/* modelled core cycles */
-} spans;
+/* What the response blocks said: when each operation began, and how long the model says it took. */
+struct log {
+	uint64_t h2d[BATCHES], d2h[BATCHES], compute[BATCHES * (LAYERS + 1)];
+	unsigned int h2ds, d2hs, computes;
+	uint64_t copy_time, compute_time;	/* SoC cycles */
+	uint64_t compute_cycles;		/* core cycles */
+};
 
 static void on_activity(void *arg, const struct spyrert_activity *a)
 {
 	struct log *l = arg;
 	/* The words are the low halves of the counter; TS4 is there in full. */
-	struct span s = { a->ts4 - (uint32_t)(a->ts[3] - a->ts[0]), a->ts4 + (uint32_t)(a->ts[4] - a->ts[3]) };
+	uint64_t from = a->ts4 - (uint32_t)(a->ts[3] - a->ts[0]);
+	uint32_t took = a->ts[4] - a->ts[0];
 
-	if (a->kind == SPYRERT_ACTIVITY_COMPUTE && l->computes < 256) {
-		l->compute[l->computes++] = s;
+	if (a->kind == SPYRERT_ACTIVITY_COMPUTE && l->computes < BATCHES * (LAYERS + 1)) {
+		l->compute[l->computes++] = from;
+		l->compute_time += took;
 		l->compute_cycles += a->cycles;
-	} else if ((a->kind == SPYRERT_ACTIVITY_H2D || a->kind == SPYRERT_ACTIVITY_D2H) && l->copies < 256) {
-		l->copy[l->copies++] = s;
+	} else if (a->kind == SPYRERT_ACTIVITY_H2D && l->h2ds < BATCHES) {
+		l->h2d[l->h2ds++] = from;
+		l->copy_time += took;
+	} else if (a->kind == SPYRERT_ACTIVITY_D2H && l->d2hs < BATCHES) {
+		l->d2h[l->d2hs++] = from;
+		l->copy_time += took;
 	}
 }
 
@@ -141,23 +151,12 @@ static void show(const struct digits *d, size_t first, size_t count, const uint8
 	printf("\n\n");
 }
 
-static int span_order(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-
-	return x->from < y->from ? -1 : x->from > y->from;
-}
-
-/* Cycles that lie in a span of a and in one of b; b is made disjoint. */
-static uint64_t overlap(const struct span *a, unsigned int na, struct span *b, unsigned int nb)
+/* Cycles that lie in a span of a and in one of b; the spans of b follow each other. */
+static uint64_t overlap(const struct span *a, unsigned int na, const struct span *b, unsigned int nb)
 {
 	uint64_t sum = 0, from, to;
 	unsigned int i, j;
 
-	qsort(b, nb, sizeof(*b), span_order);
-	for (i = 1; i < nb; i++)
-		if (b[i].from < b[i - 1].to)
-			b[i].from = b[i - 1].to < b[i].to ? b[i - 1].to : b[i].to;
 	for (i = 0; i < na; i++) {
 		for (j = 0; j < nb; j++) {
 			from = a[i].from > b[j].from ? a[i].from : b[j].from;
@@ -169,25 +168,18 @@ static uint64_t overlap(const struct span *a, unsigned int na, struct span *b, u
 	return sum;
 }
 
-static uint64_t total(const struct span *s, unsigned int n)
-{
-	uint64_t sum = 0;
-
-	while (n--)
-		sum += s[n].to - s[n].from;
-	return sum;
-}
-
 struct pipeline {
 	struct spyrert_device *dev;
 	struct spyrert_stream *copy, *compute;
 	struct spyrert_program *layer[LAYERS], *softmax;
 	spyrert_ptr weight[LAYERS], bias[LAYERS], act[LAYERS], x[BUFFERS], p[BUFFERS];
-	struct spyrert_event *loaded[BUFFERS], *done[BUFFERS], *copied[BUFFERS];
+	struct spyrert_event *loaded[BATCHES], *done[BATCHES], *copied[BATCHES];
+	unsigned int batches;
 	uint64_t *gate;
 };
 
-static void pipeline_new(struct pipeline *pl, struct spyrert_device *dev, const struct net *net)
+static void pipeline_new(struct pipeline *pl, struct spyrert_device *dev, const struct net *net,
+			 unsigned int batches)
 {
 	struct spyregen_row row = { .op = SPYREGEN_SOFTMAX, .m = BATCH, .n = CLASSES, .fmt = SPYRE_IEEE_FP32 };
 	unsigned int l, b;
@@ -222,6 +214,9 @@ static void pipeline_new(struct pipeline *pl, struct spyrert_device *dev, const 
 	for (b = 0; b < BUFFERS; b++) {
 		pl->x[b] = device_alloc(dev, spyregen_bytes(SPYRE_SEN169_FP16, BATCH, PIXELS));
 		pl->p[b] = device_alloc(dev, spyregen_bytes(SPYRE_IEEE_FP32, BATCH, CLASSES));
+	}
+	pl->batches = batches;
+	for (b = 0; b < batches; b++) {
 		CHECK(spyrert_event_create(dev, 0, &pl->loaded[b]));
 		CHECK(spyrert_event_create(dev, 0, &pl->done[b]));
 		CHECK(spyrert_event_create(dev, 0, &pl->copied[b]));
@@ -236,10 +231,12 @@ static void pipeline_free(struct pipeline *pl)
 
 	CHECK(spyrert_stream_destroy(pl->copy));
 	CHECK(spyrert_stream_destroy(pl->compute));
-	for (b = 0; b < BUFFERS; b++) {
+	for (b = 0; b < pl->batches; b++) {
 		CHECK(spyrert_event_destroy(pl->loaded[b]));
 		CHECK(spyrert_event_destroy(pl->done[b]));
 		CHECK(spyrert_event_destroy(pl->copied[b]));
+	}
+	for (b = 0; b < BUFFERS; b++) {
 		CHECK(spyrert_free(pl->dev, pl->x[b]));
 		CHECK(spyrert_free(pl->dev, pl->p[b]));
 	}
@@ -255,41 +252,74 @@ static void pipeline_free(struct pipeline *pl)
 
 static void submit_in(struct pipeline *pl, unsigned int i, const void *x)
 {
-	unsigned int b = i % BUFFERS;
-
 	/* The buffer's last batch must have been read. */
 	if (i >= BUFFERS)
-		CHECK(spyrert_stream_wait_event(pl->copy, pl->done[b]));
-	CHECK(spyrert_memcpy_h2d_async(pl->copy, pl->x[b], x, spyregen_bytes(SPYRE_SEN169_FP16, BATCH, PIXELS)));
-	CHECK(spyrert_event_record(pl->loaded[b], pl->copy));
+		CHECK(spyrert_stream_wait_event(pl->copy, pl->done[i - BUFFERS]));
+	CHECK(spyrert_memcpy_h2d_async(pl->copy, pl->x[i % BUFFERS], x,
+				       spyregen_bytes(SPYRE_SEN169_FP16, BATCH, PIXELS)));
+	CHECK(spyrert_event_record(pl->loaded[i], pl->copy));
 }
 
 static void submit_compute(struct pipeline *pl, unsigned int i)
 {
-	unsigned int b = i % BUFFERS, l;
-	spyrert_ptr from = pl->x[b];
+	unsigned int l;
+	spyrert_ptr from = pl->x[i % BUFFERS];
 
-	CHECK(spyrert_stream_wait_event(pl->compute, pl->loaded[b]));
+	CHECK(spyrert_stream_wait_event(pl->compute, pl->loaded[i]));
 	/* The last result in this buffer must have been copied out. */
 	if (i >= BUFFERS)
-		CHECK(spyrert_stream_wait_event(pl->compute, pl->copied[b]));
+		CHECK(spyrert_stream_wait_event(pl->compute, pl->copied[i - BUFFERS]));
 	for (l = 0; l < LAYERS; l++) {
 		uint64_t sym[4] = { from, pl->weight[l], pl->act[l], pl->bias[l] };
 
 		CHECK(spyrert_launch(pl->compute, pl->layer[l], sym, 4, 0, 0));
 		from = pl->act[l];
 	}
-	CHECK(spyrert_launch(pl->compute, pl->softmax, (uint64_t[]){ from, pl->p[b] }, 2, 0, 0));
-	CHECK(spyrert_event_record(pl->done[b], pl->compute));
+	CHECK(spyrert_launch(pl->compute, pl->softmax, (uint64_t[]){ from, pl->p[i % BUFFERS] }, 2, 0, 0));
+	CHECK(spyrert_event_record(pl->done[i], pl->compute));
 }
 
 static void submit_out(struct pipeline *pl, unsigned int i, void *p)
 {
-	unsigned int b = i % BUFFERS;
+	CHECK(spyrert_stream_wait_event(pl->copy, pl->done[i]));
+	CHECK(spyrert_memcpy_d2h_async(pl->copy, p, pl->p[i % BUFFERS],
+				       spyregen_bytes(SPYRE_IEEE_FP32, BATCH, CLASSES)));
+	CHECK(spyrert_event_record(pl->copied[i], pl->copy));
+}
 
-	CHECK(spyrert_stream_wait_event(pl->copy, pl->done[b]));
-	CHECK(spyrert_memcpy_d2h_async(pl->copy, p, pl->p[b], spyregen_bytes(SPYRE_IEEE_FP32, BATCH, CLASSES)));
-	CHECK(spyrert_event_record(pl->copied[b], pl->copy));
+/*
+ * An operation holds its engine from TS1 of its response block until the event behind it: the card announces
+ * the end when both the modelled time and the arithmetic are over.
+ */
+static void report_time(const struct pipeline *pl, const struct log *log, const struct spyrert_device_props *props,
+			double wall)
+{
+	struct span copy[2 * BATCHES], compute[BATCHES];
+	uint64_t copies = 0, hidden, first, last, us = props->soc_hz / 1000000;
+	unsigned int b, n = 0;
+
+	if (log->h2ds != pl->batches || log->d2hs != pl->batches || log->computes != pl->batches * (LAYERS + 1))
+		die("response blocks are missing: %u copies in, %u out, %u launches", log->h2ds, log->d2hs,
+		    log->computes);
+	for (b = 0; b < pl->batches; b++) {
+		copy[n].from = log->h2d[b];
+		CHECK(spyrert_event_timestamp(pl->loaded[b], &copy[n++].to));
+		copy[n].from = log->d2h[b];
+		CHECK(spyrert_event_timestamp(pl->copied[b], &copy[n++].to));
+		compute[b].from = log->compute[b * (LAYERS + 1)];
+		CHECK(spyrert_event_timestamp(pl->done[b], &compute[b].to));
+	}
+	first = copy[0].from;
+	last = copy[n - 1].to;
+	while (n--)
+		copies += copy[n].to - copy[n].from;
+	hidden = overlap(copy, 2 * pl->batches, compute, pl->batches);
+	printf("\n\n  modelled time  %.1f us of compute in %u launches, %.1f us of copies in %u\n",
+	       (double)log->compute_time / (double)us, log->computes, (double)log->copy_time / (double)us,
+	       2 * pl->batches);
+	printf("  card time      %.1f ms from first copy to last; %.0f %% of the copies hidden behind compute\n",
+	       (double)(last - first) / (double)us * 1e-3, copies ? 100.0 * (double)hidden / (double)copies : 0);
+	printf("  wall time      %.1f ms\n\n", wall * 1e3);
 }
 
 static int recognise(struct spyrert_device *dev, const struct spyrert_device_props *props, const struct digits *d,
@@ -301,14 +331,14 @@ static int recognise(struct spyrert_device *dev, const struct spyrert_device_pro
 	size_t pb = spyregen_bytes(SPYRE_IEEE_FP32, BATCH, CLASSES);
 	unsigned int per[CLASSES][3] = { { 0 } };
 	float *prob = malloc((size_t)batches * BATCH * CLASSES * sizeof(float));
-	uint64_t hidden, copied, computed, from, to;
-	struct pipeline pl;
+	static struct pipeline pl;
+	static struct log log;
 	uint8_t *x, *p;
 	double wall;
 
 	if (!prob || count > RESULT_MAX)
 		die("too many pictures: at most %u in the test half", RESULT_MAX);
-	pipeline_new(&pl, dev, net);
+	pipeline_new(&pl, dev, net, batches);
 	x = host_alloc(dev, batches * xb);
 	p = host_alloc(dev, batches * pb);
 	for (b = 0; b < batches; b++) {
@@ -321,7 +351,7 @@ static int recognise(struct spyrert_device *dev, const struct spyrert_device_pro
 	}
 
 	CHECK(spyrert_device_synchronize(dev, SPYRERT_FOREVER));
-	CHECK(spyrert_activity_subscribe(dev, on_activity, &spans));
+	CHECK(spyrert_activity_subscribe(dev, on_activity, &log));
 	CHECK(spyrert_stream_wait_value(pl.copy, pl.gate, 1));
 	CHECK(spyrert_stream_wait_value(pl.compute, pl.gate, 1));
 	submit_in(&pl, 0, x);
@@ -372,19 +402,7 @@ static int recognise(struct spyrert_device *dev, const struct spyrert_device_pro
 	printf("\n  agreement ");
 	for (c = 0; c < CLASSES; c++)
 		printf("%6.1f%%", per[c][0] ? 100.0 * per[c][2] / per[c][0] : 0);
-	copied = total(spans.copy, spans.copies);
-	computed = total(spans.compute, spans.computes);
-	for (from = UINT64_MAX, to = 0, i = 0; i < spans.copies; i++) {
-		from = spans.copy[i].from < from ? spans.copy[i].from : from;
-		to = spans.copy[i].to > to ? spans.copy[i].to : to;
-	}
-	hidden = overlap(spans.copy, spans.copies, spans.compute, spans.computes);
-	printf("\n\n  modelled time  %.1f us of compute in %u launches, %.1f us of copies in %u\n",
-	       (double)computed / props->soc_hz * 1e6, spans.computes, (double)copied / props->soc_hz * 1e6,
-	       spans.copies);
-	printf("  card time      %.1f us from first copy to last; %.0f %% of the copies hidden behind compute\n",
-	       (double)(to - from) / props->soc_hz * 1e6, copied ? 100.0 * (double)hidden / (double)copied : 0);
-	printf("  wall time      %.1f ms\n\n", wall * 1e3);
+	report_time(&pl, &log, props, wall);
 	CHECK(spyrert_host_free(dev, x));
 	CHECK(spyrert_host_free(dev, p));
 	pipeline_free(&pl);
@@ -407,7 +425,7 @@ static void *product(struct spyrert_device *dev, const struct spyrert_device_pro
 	struct spyrert_stream *s = spyrert_default_stream(dev);
 	float *a = malloc((size_t)n * n * 4), *b = malloc((size_t)n * n * 4);
 	struct spyrert_program *prog;
-	struct log log = { 0 };
+	static struct log log;
 	unsigned int i;
 	char err[200];
 	double t;
