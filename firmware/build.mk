@@ -69,3 +69,27 @@ $(B)/tests/unit/test_fw_core: $(FW_HOST_OBJ) $(FW_CORE_OBJ)
 
 CHECK_UNIT += $(B)/tests/unit/test_fw_core
 -include $(FW_HOST_OBJ:.o=.d) $(FW_CORE_OBJ:.o=.d)
+
+# --- Unit tests: the image on the card model, in process ----------------------------------------
+
+FW_CARD_FLAGS = $(CFLAGS) $(INC) $(MODEL_INC) -D_GNU_SOURCE -DCT_FIRMWARE='"$(FW_IMAGE)"' -Itests/unit
+
+# $(1) test, $(2) suffix, $(3) flags, $(4) archive of the model
+define fw_card_test
+$(FW_DIR)/card$(2)/%.o: tests/unit/%.c firmware/build.mk
+	$$(call say,CC,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(FW_CARD_FLAGS) $(3) -MMD -MP -c -o $$@ $$<
+
+$(foreach t,$(1),$(B)/tests/unit/$(t)$(2)): $(B)/tests/unit/%$(2): $(FW_DIR)/card$(2)/%.o $(FW_DIR)/card$(2)/cardtest.o $(4) | $(FW_IMAGE)
+	$$(call say,LD,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS) $(3) -o $$@ $$^ -lcmocka -lm
+
+CHECK_UNIT += $(foreach t,$(1),$(B)/tests/unit/$(t)$(2))
+-include $(wildcard $(FW_DIR)/card$(2)/*.d)
+endef
+
+$(eval $(call fw_card_test,test_fw_card test_fw_stress,,$(SAN),$(MODEL_LIB_ASAN)))
+# GCC does not model the fences of cardtest.c here; what they order are atomics.
+$(eval $(call fw_card_test,test_fw_stress,_tsan,$(MODEL_TSAN) -Wno-tsan,$(MODEL_LIB_TSAN)))

@@ -98,7 +98,7 @@ u32 context_destroy(u32 id)
 		return SPYRE_MSG_ERR_ID;
 	if (c->queues || c->op)
 		return SPYRE_MSG_ERR_BUSY;
-	usage_forget(c);
+	usage_show(c);
 	set_table(id, 0);
 	c->live = 0;
 	return SPYRE_MSG_OK;

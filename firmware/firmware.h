@@ -231,6 +231,8 @@ void mailbox_init(void);
 void mailbox_kick(void);
 /* Takes a few commands and moves events to the driver. Nonzero: more to do at once. */
 int mailbox_turn(u64 now);
+/* Nonzero: the driver has all answers and events. */
+int mailbox_delivered(void);
 /* Card time at which a held command may be taken, all ones: none is held. */
 u64 mailbox_hold(void);
 /* An answer is never lost: a command is only taken while there is room for its answer. */
@@ -344,14 +346,10 @@ u32 cb_kind(u32 type);
 
 /* --- response.c ----------------------------------------------------------------------------- */
 
-/*
- * Response blocks of control blocks that the core itself completed are gathered and written
- * together; response_flush() must come before anything that must not be seen earlier.
- */
-struct spyre_rb *response_add(struct queue *q, u32 entry, u64 cookie, u32 status, u64 now);
-void response_flush(struct queue *q);
-/* A response block that an engine filled. */
-void response_write(struct queue *q, u32 entry, struct spyre_rb *rb);
+/* The response of a control block that the core itself completes; good until the next one. */
+struct spyre_rb *response_core(u64 cookie, u32 status, u64 now);
+/* Writes one; nothing without a response ring. */
+void response_write(struct queue *q, u32 entry, const struct spyre_rb *rb);
 
 /* --- engine.c ------------------------------------------------------------------------------- */
 
@@ -428,6 +426,7 @@ void usage_job(struct context *c, u32 kind, u64 busy, u64 bytes);
 void usage_cb(struct context *c, u32 n, u32 errors);
 void usage_flush(void);
 void usage_turn(u64 now);
-void usage_forget(struct context *c);
+/* Stores the page of one context, if it is old. */
+void usage_show(struct context *c);
 
 #endif

@@ -53,6 +53,11 @@ u64 mailbox_hold(void)
 	return hold ? hold : ~0ull;
 }
 
+int mailbox_delivered(void)
+{
+	return got == put;
+}
+
 static void read_ring(struct ring *r, u32 base, u32 entries)
 {
 	r->base = host_reg64(base);

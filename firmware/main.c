@@ -76,7 +76,8 @@ int turn(void)
 	check_stack();
 	/* Asked last: whatever ran in this turn may have run dry. */
 	more |= queue_any_polled();
-	if (!more)
+	/* After the answer to the command that asked for it. */
+	if (mailbox_delivered())
 		injected();
 	return more;
 }

@@ -256,6 +256,8 @@ static void queue_free(struct queue *q)
 
 	timer_clear(q);
 	batch_free(q);
+	/* Whoever destroyed it may want to know what it cost. */
+	usage_show(c);
 	list_del(&q->sibling);
 	c->queues--;
 	card.queues--;

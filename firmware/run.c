@@ -88,7 +88,7 @@ static int fetch(struct queue *q)
 static void complete(struct queue *q, const struct spyre_cb *cb, u32 status, u64 now)
 {
 	if (status || (cb->flags & SPYRE_CB_F_RESPONSE))
-		response_add(q, q->issue, cb->cookie, status, now);
+		response_write(q, q->issue, response_core(cb->cookie, status, now));
 	queue_done(q, q->issue);
 	q->issue++;
 	q->checked = 0;
@@ -97,22 +97,20 @@ static void complete(struct queue *q, const struct spyre_cb *cb, u32 status, u64
 static void fail(struct queue *q, const struct spyre_cb *cb, const struct verdict *v, u32 syndrome,
 		 u64 now)
 {
-	struct spyre_rb *rb = response_add(q, q->issue, cb->cookie, v->status, now);
+	struct spyre_rb *rb = response_core(cb->cookie, v->status, now);
 	u32 entry = q->issue;
-	struct spyre_rb copy;
 
 	if (v->mode) {
 		rb->rb_hmierr_mode = v->mode;
 		rb->rb_hmierr_addr = v->addr;
 		rb->rb_hmierr_syndrome = syndrome;
 	}
-	copy = *rb;
-	response_flush(q);
+	response_write(q, entry, rb);
 	queue_done(q, entry);
 	q->issue++;
 	q->checked = 0;
 	usage_cb(context_of(q), 0, 1);
-	ras_cb(q, entry, &copy, v->addr);
+	ras_cb(q, entry, rb, v->addr);
 	queue_fail(q, entry, v->status);
 	if (v->status == SPYRE_ERR_FAULT)
 		context_fault(context_of(q), q);
@@ -125,7 +123,6 @@ void queue_cancel_fetched(struct queue *q)
 	/* At most one batch lies between the two. */
 	while (q->issue != q->fetch)
 		complete(q, queue_cb(q, q->issue), SPYRE_ERR_CANCELLED, now);
-	response_flush(q);
 }
 
 /* What became of entry .issue. */
@@ -140,7 +137,6 @@ static enum step signal(struct queue *q, const struct spyre_cb *cb, u64 now)
 {
 	struct verdict v = { .status = SPYRE_OK };
 	u32 syndrome = 0;
-	int response = cb->flags & SPYRE_CB_F_RESPONSE;
 
 	/*
 	 * The response block is visible before the fence, so it must not have to be taken back:
@@ -151,9 +147,8 @@ static enum step signal(struct queue *q, const struct spyre_cb *cb, u64 now)
 		fail(q, cb, &v, syndrome, now);
 		return STEP_NEXT;
 	}
-	if (response)
-		response_add(q, q->issue, cb->cookie, SPYRE_OK, now);
-	response_flush(q);
+	if (cb->flags & SPYRE_CB_F_RESPONSE)
+		response_write(q, q->issue, response_core(cb->cookie, SPYRE_OK, now));
 	if (sync_signal(q, cb, &v, &syndrome)) {
 		fail(q, cb, &v, syndrome, now);
 		return STEP_NEXT;
@@ -253,7 +248,6 @@ void queue_run(struct queue *q, u64 now)
 		}
 		s = step(q, now);
 	}
-	response_flush(q);
 	/* Before the queue is shown parked or dry, what it did is. */
 	queue_show(q);
 	dispatch_charge(FW_KIND_CORE, q->priority, q->issue - start + 1);

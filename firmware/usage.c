@@ -36,7 +36,7 @@ void usage_cb(struct context *c, u32 n, u32 errors)
 	touch(c);
 }
 
-void usage_forget(struct context *c)
+void usage_show(struct context *c)
 {
 	if (!c->usage_dirty)
 		return;
@@ -48,7 +48,7 @@ void usage_forget(struct context *c)
 void usage_flush(void)
 {
 	while (!list_empty(&dirty))
-		usage_forget(list_entry(dirty.next, struct context, dirty));
+		usage_show(list_entry(dirty.next, struct context, dirty));
 }
 
 void usage_turn(u64 now)

@@ -247,7 +247,7 @@ uint32_t ct_send(struct ct_card *c, uint32_t type, const void *body, uint32_t le
 	m->MessageType = (uint16_t)type;
 	m->MessageTag = tag;
 	m->length = length;
-	if (length)
+	if (length && body)
 		memcpy(m->body, body, length < SPYRE_MSG_BODY ? length : SPYRE_MSG_BODY);
 	/* The register write orders: it is a full barrier on every way to the card. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
