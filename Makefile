@@ -10,6 +10,7 @@
 #   ALL                what "make build" makes
 #   CHECK_UNIT         host test programs, each runs alone (cmocka or TAP)
 #   CHECK_HOST         the same, run one after the other (they boot machines)
+#   CHECK_HOST_FULL    more of those, for check-full alone
 #   CHECK_VM           test programs for the machine with the card. A word is
 #                      [VAR=value,]...PROGRAM[,ARG]...
 #   CHECK_VM_FULL      more of those, for check-full alone
@@ -57,6 +58,8 @@ KERNEL_READY := $(SPYRE_CACHE)/kernel/stock/complete
 ALL :=
 CHECK_UNIT :=
 CHECK_HOST :=
+CHECK_HOST_FULL :=
+FLAGS = $(INC) $(SPYRERT_INC) $(SPYREPROG_INC) $(SPYREPROG) -L$(B)/lib -lspyrert -Wl,-rpath,$(abspath $(B))/lib -lm
 CHECK_VM :=
 CHECK_VM_FULL :=
 CHECK_DEBUG :=
@@ -123,6 +126,11 @@ vm: build
 demo: build
 	$(Q)$(or $(DEMO),echo 'there is no demo in this tree' >&2; exit 1)
 
+# For gcc's command line, to use the libraries where they are built.
+.PHONY: flags
+flags:
+	@echo '$(FLAGS)'
+
 .PHONY: bench
 bench: build
 	$(Q)env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE \
@@ -134,22 +142,31 @@ RUN = tests/run --build $(B) $(RUNFLAGS) \
 	$(addprefix --host ,$(CHECK_HOST)) \
 	$(addprefix --vm ,$(CHECK_VM))
 
+# What the words name below $(B) must be there first.
+comma := ,
+CHECK_ALL := $(CHECK_UNIT) $(CHECK_HOST) $(CHECK_VM)
+CHECK_FULL := $(CHECK_HOST_FULL) $(CHECK_VM_FULL)
+test_files = $(sort $(filter $(B)/%,$(subst $(comma), ,$(1))))
+
 # The qtests are known only after QEMU is built, hence a second make.
 .PHONY: check check-run check-full check-full-run
-check: build $(CHECK_UNIT) $(CHECK_DEPS)
+check: build $(call test_files,$(CHECK_ALL)) $(CHECK_DEPS)
 	$(Q)$(MAKE) --no-print-directory check-run
 check-run:
 	$(Q)$(RUN)
 
-check-full: build $(CHECK_UNIT) $(CHECK_DEPS) debug-kernel
+check-full: build $(call test_files,$(CHECK_ALL) $(CHECK_FULL)) $(CHECK_DEPS) debug-driver
 	$(Q)$(MAKE) --no-print-directory check-full-run
 check-full-run:
-	$(Q)$(RUN) $(addprefix --vm ,$(CHECK_VM_FULL)) \
+	$(Q)$(RUN) $(addprefix --vm ,$(CHECK_VM_FULL)) $(addprefix --host ,$(CHECK_HOST_FULL)) \
 		--debug-kernel $(SPYRE_CACHE)/kernel/debug $(addprefix --debug ,$(or $(CHECK_DEBUG),$(CHECK_VM)))
 
-.PHONY: debug-kernel
+.PHONY: debug-kernel debug-driver
 debug-kernel:
 	$(Q)tools/build/debug-kernel.sh build
+debug-driver: debug-kernel
+	$(Q)$(MAKE) --no-print-directory kernel-for KDIR=$(SPYRE_CACHE)/kernel/debug/build \
+		KOUT=$(B)/kernel-$$(cat $(SPYRE_CACHE)/kernel/debug/release)
 
 .PHONY: install
 install: build

@@ -58,6 +58,10 @@ if [ ! -d "/lib/modules/$release" ]; then
 	mkdir -p /lib/modules
 	ln -s "$modules" "/lib/modules/$release"
 fi
+if [ -n "$console" ]; then
+	exec 6<>/dev/hvc0
+	stty -F /dev/hvc0 rows "$rows" cols "$cols"
+fi
 if [ -n "$driver" ]; then
 	if insmod "$driver" $params; then
 		echo "driver OK" >&9
@@ -70,8 +74,7 @@ fi
 
 cd /
 if [ -n "$console" ]; then
-	stty -F /dev/hvc0 rows "$rows" cols "$cols"
-	setsid -c "$bb" sh "$dir/run" <>/dev/hvc0 >&0 2>&1
+	setsid -c "$bb" sh "$dir/run" <&6 >&6 2>&6 6>&- 9>&-
 	rc=$?
 else
 	# A pipe between command and port: a port can be opened only once, and
