@@ -112,12 +112,16 @@ static void complete(const struct mcu_completion *c, struct spyre_rb *rb)
 	q->inflight--;
 	ctx->inflight--;
 	rb->cookie = en->cookie;
-	/* Timeouts are card time, so a slow host never causes one. */
-	if (!rb->status && en->timeout && busy > en->timeout)
+	/*
+	 * Timeouts are card time, so a slow host never causes one. The compute engine decides its own
+	 * before data moves, by execution time; the same rule here.
+	 */
+	if (!rb->status && en->timeout && en->timeout <
+	    (en->kind == MCU_ENGINE_COMPUTE ? rb->ts[3] - rb->ts[2] : busy))
 		rb->status = SPYRE_ERR_TIMEOUT;
 	dispatch_charge(en->kind, q->priority, busy > COST_MAX ? COST_MAX : (u32)busy);
 	usage_job(ctx, en->kind, busy, rb->bytes);
-	if (card.throttled && en->kind == MCU_ENGINE_COMPUTE)
+	if (card.over_power && en->kind == MCU_ENGINE_COMPUTE)
 		hold = soc_time() + (busy > FW_TICK ? FW_TICK : busy);
 
 	/* Order: data (the engine's), response block, status, interrupt. */
@@ -127,7 +131,7 @@ static void complete(const struct mcu_completion *c, struct spyre_rb *rb)
 	failed = rb->status;
 	if (failed && failed != SPYRE_ERR_CANCELLED) {
 		usage_cb(ctx, 0, 1);
-		ras_cb(q, en->entry, rb, en->addr);
+		ras_cb(q, en->entry, en->kind, rb, en->addr);
 	}
 	/* A reset or destroy under way is about to clear the error: there is nobody to tell. */
 	if (failed && q->op != SPYRE_MSG_QUEUE_RESET && q->op != SPYRE_MSG_QUEUE_DESTROY)

@@ -178,7 +178,8 @@ struct card {
 	u32 power_limit;	/* mW */
 	u32 soc_khz, core_khz;
 	u8 can_inject;
-	u8 throttled;
+	u8 throttled;		/* too hot or over the power limit, as the driver was told */
+	u8 over_power;
 	u8 tripped;
 	u8 stopped;		/* shut down: nothing runs until the next boot */
 	u32 heartbeat;
@@ -394,7 +395,8 @@ void interrupt_progress(struct context *c);
 
 /* --- ras.c ---------------------------------------------------------------------------------- */
 
-void ras_cb(const struct queue *q, u32 entry, const struct spyre_rb *rb, u64 addr);
+/* kind: of the engine that failed, or FW_KIND_CORE. */
+void ras_cb(const struct queue *q, u32 entry, u32 kind, const struct spyre_rb *rb, u64 addr);
 void ras_queue(const struct queue *q, u32 entry, u32 status, u64 addr);
 void ras_card(u32 code, u32 severity, u64 addr, u32 arg);
 /* The hardware error FIFO, a bounded number. */

@@ -6,8 +6,9 @@
  * with every mailbox command. An idle card sleeps and does not count: a driver that wants to know
  * whether it is alive sends GET_TELEMETRY and gets an answer, and finds the register moved.
  *
- * Too hot or over the power limit, compute jobs are spaced: the engine rests as long as the last job
- * took, which halves its duty. Beyond TRIP everything is cancelled and the card goes IN_ERROR.
+ * Too hot, the hardware slows its clocks by itself, and the firmware tells the driver. Over the power
+ * limit the firmware spaces compute jobs: the engine rests as long as the last job took, which halves
+ * its duty. Beyond TRIP everything is cancelled and the card stays IN_ERROR until its next boot.
  */
 #include "firmware.h"
 
@@ -39,13 +40,14 @@ void health_check(void)
 
 	if (card.tripped || card.stopped)
 		return;
+	card.over_power = power > card.power_limit;
 	if (temperature >= TRIP_MC) {
 		trip(temperature);
-	} else if (!card.throttled && (temperature >= THROTTLE_ON_MC || power > card.power_limit)) {
+	} else if (!card.throttled && (temperature >= THROTTLE_ON_MC || card.over_power)) {
 		card.throttled = 1;
 		event_id(SPYRE_MSG_EVT_THERMAL, 1, (u32)temperature);
 		log_line(LOG_WARN, "throttled at %u mC, %u mW", (u32)temperature, power);
-	} else if (card.throttled && temperature < THROTTLE_OFF_MC && power <= card.power_limit) {
+	} else if (card.throttled && temperature < THROTTLE_OFF_MC && !card.over_power) {
 		card.throttled = 0;
 		event_id(SPYRE_MSG_EVT_THERMAL, 2, (u32)temperature);
 		log_line(LOG_INFO, "throttle ended at %u mC, %u mW", (u32)temperature, power);

@@ -95,7 +95,7 @@ static void send_deadlock(struct spyre_msg_ras *r)
 	}
 }
 
-void ras_cb(const struct queue *q, u32 entry, const struct spyre_rb *rb, u64 addr)
+void ras_cb(const struct queue *q, u32 entry, u32 kind, const struct spyre_rb *rb, u64 addr)
 {
 	struct spyre_msg_ras r;
 
@@ -112,6 +112,10 @@ void ras_cb(const struct queue *q, u32 entry, const struct spyre_rb *rb, u64 add
 	r.err_core = rb->err_core;
 	r.err_unit = rb->err_unit;
 	r.nstuck = rb->nstuck;
+	if (rb->status == SPYRE_ERR_HW && rb->rb_hmierr_syndrome == SPYRE_SYN_ECC)
+		r.code = SPYRE_RAS_MEM_UE;
+	else if (rb->status == SPYRE_ERR_HW && kind != MCU_ENGINE_COMPUTE)
+		r.code = SPYRE_RAS_SOFT_FAIL;	/* the public name of the other is about compute */
 	log_line(LOG_WARN, "queue %u context %u entry %x: status %u code %x at %X syndrome %u",
 		 q->id, q->context, entry, rb->status, r.code, r.addr, r.syndrome);
 	if (rb->status == SPYRE_ERR_DEADLOCK)

@@ -110,7 +110,7 @@ static void fail(struct queue *q, const struct spyre_cb *cb, const struct verdic
 	q->issue++;
 	q->checked = 0;
 	usage_cb(context_of(q), 0, 1);
-	ras_cb(q, entry, rb, v->addr);
+	ras_cb(q, entry, FW_KIND_CORE, rb, v->addr);
 	queue_fail(q, entry, v->status);
 	if (v->status == SPYRE_ERR_FAULT)
 		context_fault(context_of(q), q);

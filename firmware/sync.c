@@ -33,9 +33,10 @@ static u32 space_of(const struct spyre_cb *cb)
 	return cb->flags & SPYRE_CB_F_HOST ? MCU_SPACE_HMVA : MCU_SPACE_DMVA;
 }
 
-static u32 fault(struct verdict *v, u32 mode)
+static u32 fault(struct verdict *v, u32 mode, u32 syndrome)
 {
-	v->status = SPYRE_ERR_FAULT;
+	/* Memory that cannot be corrected is no fault of the user's addresses. */
+	v->status = syndrome == SPYRE_SYN_ECC ? SPYRE_ERR_HW : SPYRE_ERR_FAULT;
 	v->mode = mode;
 	v->addr = reg_read64(MCU_COPY_FAULT);
 	return v->status;
@@ -52,12 +53,12 @@ u32 sync_probe(struct queue *q, const struct spyre_cb *cb, struct verdict *v, u3
 
 	*syndrome = bus_word(place_of(space_of(cb), q->context, s->addr), MCU_WORD_PROBE64, 0);
 	if (*syndrome)
-		return fault(v, store_mode(cb));
+		return fault(v, store_mode(cb), *syndrome);
 	if (!(cb->flags & SPYRE_CB_F_DOORBELL))
 		return 0;
 	*syndrome = bus_word(place_of(MCU_SPACE_HMVA, q->context, s->doorbell & ~7ull),
 			     MCU_WORD_PROBE64, 0);
-	return *syndrome ? fault(v, SPYRE_HMI_HOST_WRITE) : 0;
+	return *syndrome ? fault(v, SPYRE_HMI_HOST_WRITE, *syndrome) : 0;
 }
 
 /* All parked queues of a context, or those that wait for one word, get a turn. */
@@ -81,7 +82,7 @@ u32 sync_signal(struct queue *q, const struct spyre_cb *cb, struct verdict *v, u
 
 	*syndrome = bus_word(place_of(space_of(cb), q->context, s->addr), op, s->value);
 	if (*syndrome)
-		return fault(v, store_mode(cb));
+		return fault(v, store_mode(cb), *syndrome);
 	bus_store64(queue_status_at(q, offsetof(struct spyre_queue_status, last_fence)), s->value);
 	if (!list_empty(&waiters)) {
 		wake(context_of(q), 0, space_of(cb), s->addr);
@@ -94,13 +95,13 @@ u32 sync_signal(struct queue *q, const struct spyre_cb *cb, struct verdict *v, u
 	bus_fence();
 	*syndrome = bus_store32(place_of(MCU_SPACE_HMVA, q->context, s->doorbell),
 				s->doorbell_value);
-	return *syndrome ? fault(v, SPYRE_HMI_HOST_WRITE) : 0;
+	return *syndrome ? fault(v, SPYRE_HMI_HOST_WRITE, *syndrome) : 0;
 }
 
 u32 sync_timestamp(struct queue *q, const struct spyre_cb *cb, struct verdict *v, u32 *syndrome)
 {
 	*syndrome = bus_store64(place_of(space_of(cb), q->context, cb->u.sync.addr), soc_time());
-	return *syndrome ? fault(v, store_mode(cb)) : 0;
+	return *syndrome ? fault(v, store_mode(cb), *syndrome) : 0;
 }
 
 enum wait_result sync_wait(struct queue *q, const struct spyre_cb *cb, u64 now,
@@ -114,7 +115,8 @@ enum wait_result sync_wait(struct queue *q, const struct spyre_cb *cb, u64 now,
 	for (look = 0; look < 2; look++) {
 		*syndrome = bus_load64(at, &value);
 		if (*syndrome) {
-			fault(v, cb->flags & SPYRE_CB_F_HOST ? SPYRE_HMI_HOST_READ : SPYRE_HMI_LOAD);
+			fault(v, cb->flags & SPYRE_CB_F_HOST ? SPYRE_HMI_HOST_READ : SPYRE_HMI_LOAD,
+			      *syndrome);
 			sync_unpark(q);
 			return WAIT_FAILED;
 		}

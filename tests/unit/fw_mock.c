@@ -437,6 +437,7 @@ void mock_finish(u32 e, u32 status, u32 cycles)
 	c->tag = mock.engine[e].job.tag;
 	memset(&rb, 0, sizeof(rb));
 	rb.status = status;
+	rb.ts[3] = cycles;
 	rb.ts[4] = cycles;
 	rb.ts4 = cycles;
 	rb.cycles = cycles * 3ull;

@@ -1190,7 +1190,9 @@ static void test_thermal(void **state)
 	assert_int_equal(mock_call(SPYRE_MSG_GET_TELEMETRY, NULL, 0), SPYRE_MSG_OK);
 	assert_int_equal(mock_events(SPYRE_MSG_EVT_THERMAL, &ev), 1);
 	assert_int_equal(id->id, 1);
-	/* Throttled: after a job the engine rests as long as the job took. */
+	/* Over the power limit: after a job the engine rests as long as the job took. */
+	mock.power = 80000;
+	assert_int_equal(mock_call(SPYRE_MSG_GET_TELEMETRY, NULL, 0), SPYRE_MSG_OK);
 	put(&q, cb_of(SPYRE_CB_COMPUTE, 0));
 	put(&q, cb_of(SPYRE_CB_COMPUTE, 0));
 	submit(&q);
@@ -1204,6 +1206,7 @@ static void test_thermal(void **state)
 	mock_run();
 	assert_true(mock.engine[5].busy);
 	mock.temperature = 80000;
+	mock.power = 20000;
 	mock_call(SPYRE_MSG_GET_TELEMETRY, NULL, 0);
 	assert_int_equal(mock_events(SPYRE_MSG_EVT_THERMAL, &ev), 2);
 	assert_int_equal(id->id, 2);
