@@ -179,7 +179,8 @@ static double card_seconds(struct spyrert_event *start, struct spyrert_event *en
 	return ns * 1e-9;
 }
 
-#define OVERLAP_COPIES	4
+#define OVERLAP_COPIES	8
+#define OVERLAP_LAUNCHES	4
 #define OVERLAP_BYTES	(16ull << 20)
 
 /*
@@ -217,7 +218,7 @@ void bench_overlap(struct bench *b)
 			bench_check(spyrert_stream_wait_event(compute, begin), "wait");
 			for (i = 0; i < OVERLAP_COPIES && (which & 1); i++)
 				bench_check(spyrert_memcpy_h2d_async(copy, dev, host, OVERLAP_BYTES), "h2d");
-			for (i = 0; i < OVERLAP_COPIES && (which & 2); i++)
+			for (i = 0; i < OVERLAP_LAUNCHES && (which & 2); i++)
 				bench_check(spyrert_launch(compute, p.program, symbols, 3, 0, 0), "launch");
 			bench_check(spyrert_event_record(end_copy, copy), "record");
 			bench_check(spyrert_event_record(end_compute, compute), "record");
