@@ -24,7 +24,7 @@
 #include "rv32.h"
 
 #define MB		(1ull << 20)
-#define UTIL_WAIT_MS	20000
+#define UTIL_WAIT_MS	60000
 
 struct fix {
 	struct spyre_inproc *ip;

@@ -493,10 +493,10 @@ static void test_timing_off(void **state)
 
 /* --- Under load -------------------------------------------------------------------------------------- */
 
-/* Copies the same 8 MB for hours, were it not stopped. */
-static struct spyre_cb endless(enum spyre_cb_type type)
+/* Copies the same 2 MB, from and to offset at, for hours, were it not stopped. */
+static struct spyre_cb endless(enum spyre_cb_type type, uint64_t at)
 {
-	struct spyre_cb cb = cb_copy(type, 0, 0, 4 * MB);
+	struct spyre_cb cb = cb_copy(type, at, at, 2 * MB);
 
 	cb.u.dma.ndims = 2;
 	cb.u.dma.count[0] = 1u << 17;
@@ -508,7 +508,7 @@ static struct spyre_cb endless(enum spyre_cb_type type)
 static void test_cancel(void **state)
 {
 	struct fix *f = *state;
-	struct spyre_cb cb = endless(SPYRE_CB_DMAI);
+	struct spyre_cb cb = endless(SPYRE_CB_DMAI, 0);
 	struct spyre_rb rb;
 	uint32_t p;
 
@@ -541,9 +541,10 @@ static void test_reset_under_load(void **state)
 {
 	struct fix *f = *state;
 	uint8_t *host = spyre_inproc_arena(f->ip);
-	struct spyre_cb in = endless(SPYRE_CB_DMAI), out = endless(SPYRE_CB_DMAO);
+	struct spyre_cb in0 = endless(SPYRE_CB_DMAI, 0), in1 = endless(SPYRE_CB_DMAI, 2 * MB);
+	struct spyre_cb out = endless(SPYRE_CB_DMAO, 4 * MB);
 	struct mcu_completion done;
-	unsigned int round;
+	unsigned int round, e;
 
 	for (round = 0; round < 6; round++) {
 		uint32_t gen = rd32(f, SPYRE_REG_RESET_GEN);
@@ -551,18 +552,23 @@ static void test_reset_under_load(void **state)
 
 		f->table_next = 16 * MB;
 		space(f);
-		memset(host, round + 1, 4 * MB);
-		job_start(f, DMI0, 1, 1, &in);
-		job_start(f, DMI1, 1, 2, &in);
+		memset(host, round + 1, 6 * MB);
+		*dev_byte(f, 5 * MB) = 1;
+		job_start(f, DMI0, 1, 1, &in0);
+		job_start(f, DMI1, 1, 2, &in1);
 		job_start(f, DMO0, 1, 3, &out);
-		WAIT_FOR(load_relaxed(&f->card->engine[DMO0].progress) > 5 * (round + 1));
+		for (e = DMI0; e <= DMO0; e++) {
+			uint32_t p = load_relaxed(&f->card->engine[e].progress);
+
+			WAIT_FOR(load_relaxed(&f->card->engine[e].progress) > p + 5);
+		}
 		t0 = now_ms();
 		spyre_card_reset(f->card, round & 1 ? SPYRE_RESET_FLR : SPYRE_RESET_COLD);
 		assert_true(now_ms() - t0 < 2000);
 		/* Not a byte of host memory changes any more, and card memory is gone. */
-		memset(host, 0xa5, 4 * MB);
+		memset(host, 0xa5, 6 * MB);
 		usleep(3000);
-		for (t0 = 0; t0 < 4 * MB; t0 += 64)
+		for (t0 = 0; t0 < 6 * MB; t0 += 64)
 			assert_int_equal(host[t0], 0xa5);
 		assert_int_equal(*dev_byte(f, 0), 0);
 		assert_int_equal(rd32(f, SPYRE_REG_RESET_GEN), gen + 1);
