@@ -6,7 +6,7 @@
  * by the distance to where the allocation really lies.
  */
 #include "rt.h"
-#include "spyrecode.h"
+#include "plan.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * or JSON numbers; both are accepted. Whatever is wrong is said with the command's place and name.
  */
 #include "rt.h"
-#include "spyrecode.h"
+#include "plan.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The SpyreCode reader: spyrecode.json to a plan. Knows nothing of devices. */
-#ifndef RT_SPYRECODE_H
-#define RT_SPYRECODE_H
+#ifndef RT_PLAN_H
+#define RT_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
