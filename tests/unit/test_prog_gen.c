@@ -149,6 +149,16 @@ static struct mem mem_new(uint64_t size)
 	return m;
 }
 
+/* Bits of element (r, c) of a tensor of 16- or 32-bit elements. */
+static uint32_t element(const void *t, enum spyre_format fmt, uint32_t m, uint32_t r, uint32_t c)
+{
+	size_t i = ((size_t)(c / 64) * spyregen_rows(m) + r) * 64 + c % 64;
+
+	return fmt == SPYRE_IEEE_FP32 ? ((const uint32_t *)t)[i] : ((const uint16_t *)t)[i];
+}
+
+static float scale = 1;
+
 static float tolerance(enum spyre_format fmt)
 {
 	return fmt == SPYRE_SEN169_FP16 ? 0x1p-9f : fmt == SPYRE_IEEE_FP16 ? 0x1p-10f :
@@ -164,7 +174,7 @@ static void matmul(uint32_t m, uint32_t n, uint32_t k, enum spyre_format in, enu
 	float *a, *b, *bv, *c, *got;
 	struct spyreprog_job *job;
 	uint64_t sym[4], cb;
-	void *ha, *hb, *hc, *hv;
+	void *ha, *hb, *hc, *hv, *want;
 	struct mem mem;
 	char err[200];
 	size_t i;
@@ -172,6 +182,9 @@ static void matmul(uint32_t m, uint32_t n, uint32_t k, enum spyre_format in, enu
 	rng_state = m * 31 + n * 17 + k;
 	a = random_matrix((size_t)m * k, in);
 	b = random_matrix((size_t)k * n, in);
+	for (i = 0; i < (size_t)m * k; i++)
+		a[i] *= scale;
+	spyregen_round(a, (size_t)m * k, in);
 	bv = random_matrix(n, SPYRE_IEEE_FP32);
 	c = malloc((size_t)m * n * sizeof(*c));
 	got = malloc((size_t)m * n * sizeof(*got));
@@ -194,15 +207,19 @@ static void matmul(uint32_t m, uint32_t n, uint32_t k, enum spyre_format in, enu
 	check_guard(hc, cb);
 	spyregen_unpack(got, n, hc, out, m, n);
 	spyregen_ref_matmul(a, b, bias ? bv : NULL, act, c, m, n, k, 1);
-	spyregen_round(c, (size_t)m * n, out);
+	want = malloc(cb);
+	spyregen_pack(want, out, c, m, n, n);
+	spyregen_unpack(c, n, want, out, m, n);
 	for (i = 0; i < (size_t)m * n; i++) {
-		bool same = exact ? got[i] == c[i] :
+		bool same = exact ? element(hc, out, m, (uint32_t)(i / n), (uint32_t)(i % n)) ==
+				    element(want, out, m, (uint32_t)(i / n), (uint32_t)(i % n)) :
 			fabsf(got[i] - c[i]) <= 2 * tolerance(out) * fmaxf(fabsf(c[i]), 0x1p-10f);
 
 		if (!same)
 			fail_msg("%ux%ux%u act %u: [%zu][%zu] is %a, expected %a", m, n, k, (unsigned int)act,
 				 i / n, i % n, (double)got[i], (double)c[i]);
 	}
+	free(want);
 	free(mem.data);
 	free(a);
 	free(b);
@@ -271,6 +288,40 @@ static void test_matmul_ring(void **state)
 	matmul(256, 256, 8192, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, true, SPYREGEN_NONE, 0x1, 0);
 	matmul(128, 128, 127 * 64, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, false, SPYREGEN_NONE, 0x3, 0);
 	matmul(64, 256, 8192 - 64, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, false, SPYREGEN_NONE, 0x3, 0);
+}
+
+static void test_matmul_random(void **state)
+{
+	static const enum spyre_format f[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16, SPYRE_IEEE_FP32 };
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 40; i++) {
+		uint32_t r, m, n, k, mask;
+
+		rng_state = i * 77777u + 5;
+		r = rng();
+		m = 1 + rng() % (r & 1 ? 300 : 40);
+		n = 1 + rng() % (r & 2 ? 300 : 70);
+		k = 1 + rng() % (r & 4 ? 900 : 130);
+		mask = r & 8 ? 0 : rng() | 1u << (rng() & 15);
+		matmul(m, n, k, f[r >> 4 & 1 ? 0 : r >> 5 & 1 ? 1 : 2], f[r >> 6 & 3], r >> 8 & 1,
+		       r >> 9 & 1 ? SPYREGEN_RELU : SPYREGEN_NONE, mask, r >> 10 & 1);
+	}
+}
+
+/* Sums beyond the format's range become its NaN or infinity, as in the reference. */
+static void test_matmul_overflow(void **state)
+{
+	(void)state;
+	scale = 0x1p30f;
+	matmul(65, 65, 65, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, true, SPYREGEN_NONE, 0, 0);
+	matmul(65, 65, 65, SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, true, SPYREGEN_RELU, 0, 0);
+	scale = 0x1p-34f;
+	matmul(65, 65, 65, SPYRE_BFLOAT16, SPYRE_SEN169_FP16, false, SPYREGEN_RELU, 0, 0);
+	scale = 0x1p120f;
+	matmul(65, 65, 65, SPYRE_BFLOAT16, SPYRE_IEEE_FP32, false, SPYREGEN_NONE, 0, 0);
+	scale = 1;
 }
 
 static void test_matmul_512(void **state)
@@ -587,6 +638,8 @@ int main(void)
 		cmocka_unit_test(test_matmul_activations),
 		cmocka_unit_test(test_matmul_cores),
 		cmocka_unit_test(test_matmul_ring),
+		cmocka_unit_test(test_matmul_random),
+		cmocka_unit_test(test_matmul_overflow),
 		cmocka_unit_test(test_matmul_512),
 		cmocka_unit_test(test_matmul_int8),
 		cmocka_unit_test(test_elementwise_ops),
