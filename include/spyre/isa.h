@@ -168,7 +168,8 @@ enum spyre_format {
 
 /*
  * Fixed width, 16 bytes, eight to a stick. be: blocks (loops) that end after this instruction, innermost
- * first. Fields an operation does not name are 0.
+ * first. Fields an operation does not name are 0. LAR, LBR, EAR and register operands are numbers of enum
+ * spyre_reg. An instruction that opens a block cannot end one.
  */
 struct spyre_insn {
 	uint8_t op;		/* enum spyre_op */
@@ -180,13 +181,13 @@ struct spyre_insn {
 };
 SPYRE_SIZE(struct spyre_insn, 16);
 
-/* Vector operands (PE and SFP): a: destination, b, c, d: sources. */
+/* Vector operands (PE and SFP): a: destination, b, c, d: sources; sources an operation has not are 0 or NONE. */
 #define SPYRE_VREGS		16u
 #define SPYRE_LANES		64u	/* 32 bits each: fp32 or int32 */
 #define SPYRE_OPND_V(n)		(n)		/* 0 to 15 */
 #define SPYRE_OPND_FIFO(f)	(0x20u + (f))	/* pop as source, push as destination */
 #define SPYRE_OPND_IMM		0x40u		/* .imm in every lane */
-#define SPYRE_OPND_CONST(i)	(0x80u + (i))	/* constant word i, 0 to 127 */
+#define SPYRE_OPND_CONST(i)	(0x80u + (i))	/* constant word i, 0 to 126: 127 would be NONE */
 #define SPYRE_OPND_NONE		0xffu
 /*
  * Formats of FIFO operands: byte 0 of imm2 for b, 1 for c, 2 for d, 3 for a. A pop gives 64 lanes: one word
