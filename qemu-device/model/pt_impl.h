@@ -70,8 +70,12 @@ static void mm_float(uint32_t *rows, const uint8_t *words, size_t n, const struc
 
 	while (n) {
 		m = n >= MR ? MR : n >= 2 ? 2 : 1;
-		for (r = 0; r < m; r++)
+		for (r = 0; r < m; r++) {
 			widen_word(a[r], words + r * 128, fmt);
+			/* The next block comes from LX, often from beyond L1, while this one computes. */
+			__builtin_prefetch(words + (r + MR) * 128);
+			__builtin_prefetch(words + (r + MR) * 128 + 64);
+		}
 		for (col = 0; col < 64; col += NV * VW) {
 			if (m == MR)
 				kernel_mr(p + col, a[0], &t->f[0][col], onto);
@@ -90,8 +94,11 @@ static void load_float(struct pt_tile *t, const uint8_t *words, enum spyre_forma
 {
 	unsigned int k;
 
-	for (k = 0; k < 64; k++)
+	for (k = 0; k < 64; k++) {
+		__builtin_prefetch(words + (k + 8) * 128);
+		__builtin_prefetch(words + (k + 8) * 128 + 64);
 		widen_word(t->f[k], words + k * 128, fmt);
+	}
 }
 
 #if defined(PT_VNNI)

@@ -8,6 +8,7 @@
 /* Containers kept decoded: as many as fit, the last one always. */
 #define CACHE_BYTES	(64u << 20)
 #define TIMES_MAX	4096u
+#define LX_MAP		(33 * (size_t)SPYRE_LX_SIZE)
 
 static void *worker_main(void *arg);
 
@@ -32,18 +33,19 @@ struct spyre_soc *spyre_soc_new(const struct spyre_soc_config *cfg)
 	soc->workers = calloc(soc->cfg.threads, sizeof(*soc->workers));
 	if (!soc->core || !soc->workers)
 		goto fail;
+	/* Zero pages until they are used; an LX is a huge page where the host has those. */
+	soc->lx = mmap(NULL, LX_MAP, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (soc->lx == MAP_FAILED) {
+		soc->lx = NULL;
+		goto fail;
+	}
+	madvise(soc->lx, LX_MAP, MADV_HUGEPAGE);
 	for (i = 0; i < 32; i++) {
 		struct core *c = &soc->core[i];
 
 		c->soc = soc;
 		c->id = i;
-		/* Zero pages until they are used. */
-		c->lx = mmap(NULL, SPYRE_LX_SIZE, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (c->lx == MAP_FAILED) {
-			c->lx = NULL;
-			goto fail;
-		}
+		c->lx = soc->lx + (-(uintptr_t)soc->lx & (SPYRE_LX_SIZE - 1)) + i * (size_t)SPYRE_LX_SIZE;
 	}
 	for (i = 1; i < soc->cfg.threads; i++) {
 		struct worker *w = &soc->workers[i];
@@ -91,11 +93,10 @@ void spyre_soc_free(struct spyre_soc *soc)
 	pthread_mutex_unlock(&soc->lock);
 	for (i = 1; i <= soc->nworkers; i++)
 		pthread_join(soc->workers[i].thread, NULL);
-	for (i = 0; soc->core && i < 32; i++) {
+	for (i = 0; soc->core && i < 32; i++)
 		spyre_core_free(&soc->core[i]);
-		if (soc->core[i].lx)
-			munmap(soc->core[i].lx, SPYRE_LX_SIZE);
-	}
+	if (soc->lx)
+		munmap(soc->lx, LX_MAP);
 	for (i = 0; i < SPYRE_JOB_GROUPS; i++)
 		free(soc->group[i].e);
 	forget(soc);
@@ -120,9 +121,9 @@ void spyre_soc_reset(struct spyre_soc *soc, uint32_t cores)
 		struct core *c = &soc->core[i];
 
 		/* Gives the memory back; reads as zero again. */
-		if (c->lx_dirty)
-			madvise(c->lx, SPYRE_LX_SIZE, MADV_DONTNEED);
-		c->lx_dirty = 0;
+		madvise(c->lx, SPYRE_LX_SIZE, MADV_DONTNEED);
+		memset(c->lx_dirty, 0, sizeof(c->lx_dirty));
+		memset(c->lx_stale, 0, sizeof(c->lx_stale));
 	}
 }
 
@@ -474,13 +475,19 @@ static bool setup(struct spyre_soc *soc)
 		stc |= job->programs[i].stores_cores;
 	}
 	/* All cores: one that the job leaves out reads as zero in a later job with KEEP_LX too. */
-	for (i = 0; !soc->req.keep_lx && i < 32; i++)
-		soc->core[i].lx_clear = true;
+	for (i = 0; !soc->req.keep_lx && i < 32; i++) {
+		struct core *c = &soc->core[i];
+
+		for (x = 0; x < LX_GRAINS / 64; x++) {
+			c->lx_stale[x] |= c->lx_dirty[x];
+			c->lx_dirty[x] = 0;
+		}
+	}
 	for (m = job->core_mask; m; m &= m - 1) {
 		struct core *c = &soc->core[__builtin_ctz(m)];
 
 		c->started = false;
-		/* Else it is done by the thread that runs the core first: nobody else stores there. */
+		/* Else the thread that runs the core clears what it needs: nobody else stores there. */
 		if (stc)
 			spyre_core_clear_lx(c);
 		c->inbox = false;
@@ -525,8 +532,7 @@ static bool setup(struct spyre_soc *soc)
 			g->e = malloc(GROUP_DEPTH * sizeof(*g->e));
 		if (!g->e)
 			return false;
-		for (x = 0; x < GROUP_DEPTH; x++)
-			g->e[x].arrived = 0;
+		memset(g->arrived, 0, sizeof(g->arrived));
 	}
 	return true;
 }

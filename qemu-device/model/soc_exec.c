@@ -160,13 +160,39 @@ static void popped(struct core *c, unsigned int corelet, unsigned int fifo, uint
 
 /* --- L3LU, L3SU ----------------------------------------------------------------------------- */
 
-static void mark_dirty(struct core *c, uint64_t addr, uint64_t bytes)
+static void clear_grain(struct core *c, uint64_t g)
 {
-	uint32_t first = (uint32_t)(addr >> LX_GRAIN_SHIFT), last = (uint32_t)((addr + bytes - 1) >> LX_GRAIN_SHIFT);
-	uint32_t bits = (last == 31 ? UINT32_MAX : (2u << last) - 1) & ~((1u << first) - 1);
+	memset(c->lx + (g << LX_GRAIN_SHIFT), 0, (size_t)1 << LX_GRAIN_SHIFT);
+	c->lx_stale[g / 64] &= ~(1ull << g % 64);
+}
 
-	if (~__atomic_load_n(&c->lx_dirty, __ATOMIC_RELAXED) & bits)
-		__atomic_fetch_or(&c->lx_dirty, bits, __ATOMIC_RELAXED);
+static void lx_read(struct core *c, uint64_t addr, uint64_t bytes)
+{
+	uint64_t g, last = (addr + bytes - 1) >> LX_GRAIN_SHIFT;
+
+	for (g = addr >> LX_GRAIN_SHIFT; g <= last; g++)
+		if (c->lx_stale[g / 64] >> g % 64 & 1)
+			clear_grain(c, g);
+}
+
+/* All of addr to addr + bytes is about to be written; whole: without gaps. */
+static void lx_write(struct core *c, uint64_t addr, uint64_t bytes, bool whole)
+{
+	uint64_t g, end = addr + bytes, at;
+
+	for (g = addr >> LX_GRAIN_SHIFT; g <= (end - 1) >> LX_GRAIN_SHIFT; g++) {
+		uint64_t *dirty = &c->lx_dirty[g / 64], bit = 1ull << g % 64;
+
+		if (!(__atomic_load_n(dirty, __ATOMIC_RELAXED) & bit))
+			__atomic_fetch_or(dirty, bit, __ATOMIC_RELAXED);
+		if (!(c->lx_stale[g / 64] & bit))
+			continue;
+		at = g << LX_GRAIN_SHIFT;
+		if (whole && addr <= at && end >= at + (1u << LX_GRAIN_SHIFT))
+			c->lx_stale[g / 64] &= ~bit;
+		else
+			clear_grain(c, g);
+	}
 }
 
 /* addr and addr + (n - 1) * stride are inside, aligned. */
@@ -203,14 +229,15 @@ static bool group_arrive(struct core *c, struct unit *u, const struct job_insn *
 	pthread_mutex_lock(&soc->lock);
 	if (g->next[c->id] - g->base < GROUP_DEPTH) {
 		ok = true;
-		e = &g->e[g->next[c->id]++ % GROUP_DEPTH];
-		e->arrived |= 1u << c->id;
+		k = g->next[c->id]++ % GROUP_DEPTH;
+		g->arrived[k] |= 1u << c->id;
+		e = &g->e[k];
 		e->m[c->id].ear = u->s.reg[i->c];
 		e->m[c->id].n = i->n;
 		e->m[c->id].ordinal = u->s.ordinal;
 		e->m[c->id].pc = u->s.pc;
-		for (e = &g->e[g->base % GROUP_DEPTH]; e->arrived == g->members;
-		     e = &g->e[g->base % GROUP_DEPTH]) {
+		while (g->arrived[g->base % GROUP_DEPTH] == g->members) {
+			e = &g->e[g->base % GROUP_DEPTH];
 			first = (uint32_t)__builtin_ctz(g->members);
 			for (m = g->members; m; m &= m - 1) {
 				struct fault *f;
@@ -227,10 +254,13 @@ static bool group_arrive(struct core *c, struct unit *u, const struct job_insn *
 				};
 				break;
 			}
-			e->arrived = 0;
-			g->base++;
-			for (m = g->members & ~(1u << c->id); m; m &= m - 1)
-				poke(&soc->core[__builtin_ctz(m)], 1u << SPYRE_UNIT_L3LU);
+			g->arrived[g->base++ % GROUP_DEPTH] = 0;
+			/* Only who is a whole log ahead can have waited for this. */
+			for (m = g->members & ~(1u << c->id); m; m &= m - 1) {
+				k = (uint32_t)__builtin_ctz(m);
+				if (g->next[k] - g->base >= GROUP_DEPTH - 1)
+					poke(&soc->core[k], 1u << SPYRE_UNIT_L3LU);
+			}
 		}
 	}
 	pthread_mutex_unlock(&soc->lock);
@@ -264,19 +294,26 @@ static enum step do_l3(struct core *c, struct unit *u, const struct job_insn *i)
 		if (err)
 			return prog_fault(u, err);
 		o = &c->soc->core[core];
-		mark_dirty(o, to, bytes);
+		lx_read(c, lx, bytes);
+		lx_write(o, to, bytes, true);
 		memmove(o->lx + to, c->lx + lx, bytes);
 	} else {
 		if (ear % WORD)
 			return mem_fault(u, mode, ear, SPYRE_SYN_UNALIGNED);
-		if (!write)
-			mark_dirty(c, lx, bytes);
+		if (write)
+			lx_read(c, lx, bytes);
+		else
+			lx_write(c, lx, bytes, true);
 		while (bytes) {
 			len = bytes;
 			syn = SPYRE_SYN_RANGE;
 			p = ear < SPYRE_DMVA_SIZE ? mem->dmva(mem->opaque, ear, &len, write, &syn) : NULL;
-			if (!p)
+			if (!p) {
+				/* What was there may be an earlier job's. */
+				if (!write)
+					memset(c->lx + lx, 0, bytes);
 				return mem_fault(u, mode, ear, syn);
+			}
 			if (len > bytes)
 				len = bytes;
 			if (write)
@@ -294,63 +331,19 @@ static enum step do_l3(struct core *c, struct unit *u, const struct job_insn *i)
 	return STEP_NEXT;
 }
 
-/* --- LXLU, LXSU, L0LU, L0SU ----------------------------------------------------------------- */
-
-static enum step do_local(struct core *c, struct unit *u, const struct job_insn *i, unsigned int kind,
-			  unsigned int corelet)
-{
-	struct corelet *cl = &c->cl[corelet];
-	bool l0 = kind == SPYRE_UNIT_L0LU || kind == SPYRE_UNIT_L0SU;
-	uint8_t *base = l0 ? cl->l0 : c->lx, *p, *q;
-	struct fifo *f = &cl->fifo[i->d];
-	uint64_t addr = local_addr(&u->s, i);
-	enum spyre_prog_err err;
-	uint32_t n, k;
-
-	if (!u->done) {
-		err = local_range(addr, i->n, i->imm, l0 ? SPYRE_L0_SIZE : SPYRE_LX_SIZE);
-		if (err)
-			return prog_fault(u, err);
-	}
-	while (u->done < i->n) {
-		q = base + (int64_t)addr + (int64_t)u->done * i->imm;
-		if (i->op == SPYRE_OP_LD) {
-			p = fifo_room(f, i->n - u->done, &n);
-			if (!n)
-				return STEP_BLOCKED;
-			if (i->imm == (int)WORD)
-				memcpy(p, q, n * (size_t)WORD);
-			else
-				for (k = 0; k < n; k++)
-					memcpy(p + k * (size_t)WORD, q + (int64_t)k * i->imm, WORD);
-			pushed(c, corelet, i->d, n);
-		} else {
-			p = fifo_words(f, i->n - u->done, &n);
-			if (!n)
-				return STEP_BLOCKED;
-			if (l0) {
-				cl->l0_dirty = true;
-			} else {
-				int64_t a = (int64_t)addr + (int64_t)u->done * i->imm;
-				int64_t b = a + (int64_t)(n - 1) * i->imm;
-
-				mark_dirty(c, (uint64_t)(a < b ? a : b), (uint64_t)(a < b ? b - a : a - b) + WORD);
-			}
-			if (i->imm == (int)WORD)
-				memcpy(q, p, n * (size_t)WORD);
-			else
-				for (k = 0; k < n; k++)
-					memcpy(q + (int64_t)k * i->imm, p + k * (size_t)WORD, WORD);
-			popped(c, corelet, i->d, n);
-		}
-		u->done += n;
-		c->budget -= n * (int64_t)WORD;
-	}
-	u->s.reg[i->a] += (uint64_t)(int64_t)i->imm2;
-	return STEP_NEXT;
-}
-
 /* --- PT ------------------------------------------------------------------------------------- */
+
+/* The load port's first load has its words. */
+static void load_tile(struct core *c, struct corelet *cl, const uint8_t *p)
+{
+	struct ldw *l = &cl->ldw[0];
+
+	c->soc->pt->load(&cl->tile[l->tile], p, l->fmt);
+	cl->tile_pending[l->tile]--;
+	cl->nldw--;
+	memmove(cl->ldw, cl->ldw + 1, cl->nldw * sizeof(cl->ldw[0]));
+	c->budget -= 64 * (int64_t)WORD;
+}
 
 /* The load port: loads in order as their words are there. */
 static void drain_loads(struct core *c, unsigned int corelet)
@@ -359,8 +352,8 @@ static void drain_loads(struct core *c, unsigned int corelet)
 	uint8_t stage[64 * WORD] __attribute__((aligned(64)));
 
 	while (cl->nldw) {
-		struct ldw *l = &cl->ldw[0];
-		struct fifo *f = &cl->fifo[l->fifo];
+		unsigned int fifo = cl->ldw[0].fifo;
+		struct fifo *f = &cl->fifo[fifo];
 		uint8_t *p;
 		uint32_t n;
 
@@ -372,12 +365,8 @@ static void drain_loads(struct core *c, unsigned int corelet)
 			memcpy(stage + n * (size_t)WORD, f->buf, (64 - n) * (size_t)WORD);
 			p = stage;
 		}
-		c->soc->pt->load(&cl->tile[l->tile], p, l->fmt);
-		popped(c, corelet, l->fifo, 64);
-		cl->tile_pending[l->tile]--;
-		cl->nldw--;
-		memmove(cl->ldw, cl->ldw + 1, cl->nldw * sizeof(cl->ldw[0]));
-		c->budget -= 64 * (int64_t)WORD;
+		load_tile(c, cl, p);
+		popped(c, corelet, fifo, 64);
 	}
 }
 
@@ -386,13 +375,66 @@ static void canon_rows(struct core *c, struct corelet *cl, uint32_t first, uint3
 	c->soc->vec->canon(cl->rows[first], cl->rows[first], n * (size_t)SPYRE_LANES);
 }
 
+/* n words at p times the tile of MM i, which has room for them all. */
+static void multiply(struct core *c, struct corelet *cl, const struct job_insn *i, const uint8_t *p, uint32_t done,
+		     uint32_t n)
+{
+	bool is_int = i->b == SPYRE_SENINT8;
+	uint32_t row = (uint32_t)i->imm + done, k;
+
+	for (k = 0; k < n; k++) {
+		/* Which NaN a float row holds is this host's affair until it is canonical. */
+		if (is_int && i->c && !cl->row_int[row + k])
+			canon_rows(c, cl, row + k, 1);
+		cl->row_int[row + k] = is_int;
+	}
+	c->soc->pt->mm(cl->rows[row], p, n, &cl->tile[i->a], i->b, i->c);
+	c->budget -= n * (int64_t)COST_MM_ROW;
+}
+
+static void run_unit(struct core *c, unsigned int index);
+
+/*
+ * Spares the way through the FIFO: if PT is about to take just these n words, it takes them where they lie.
+ * False: they must go through the FIFO.
+ */
+static bool feed_pt(struct core *c, unsigned int corelet, unsigned int fifo, const uint8_t *p, uint32_t n)
+{
+	struct corelet *cl = &c->cl[corelet];
+	unsigned int index = job_unit_index(SPYRE_UNIT_PT, corelet);
+	struct unit *pt = &c->unit[index];
+	const struct job_insn *i;
+
+	if (fifo != SPYRE_FIFO_LXLU_PT && fifo != SPYRE_FIFO_LXLU_PTW && fifo != SPYRE_FIFO_L0LU_PT &&
+	    fifo != SPYRE_FIFO_L0LU_PTW)
+		return false;
+	if (c->ready & c->live & 1u << index)
+		run_unit(c, index);
+	if (pt->state != UNIT_LIVE || cl->fifo[fifo].count)
+		return false;
+	if (fifo == SPYRE_FIFO_LXLU_PTW || fifo == SPYRE_FIFO_L0LU_PTW) {
+		if (n != 64 || !cl->nldw || cl->ldw[0].fifo != fifo)
+			return false;
+		load_tile(c, cl, p);
+		c->ready |= 1u << index;
+		return true;
+	}
+	i = &pt->s.insns[pt->s.pc];
+	if (i->op != SPYRE_OP_PT_MM || i->d != fifo || i->n != n || pt->done || cl->tile_fmt[i->a] != i->b ||
+	    cl->tile_pending[i->a])
+		return false;
+	multiply(c, cl, i, p, 0, n);
+	seq_next(&pt->s, i);
+	c->ready |= 1u << index;
+	return true;
+}
+
 static enum step do_pt(struct core *c, struct unit *u, const struct job_insn *i, unsigned int corelet)
 {
 	struct corelet *cl = &c->cl[corelet];
 	struct fifo *f = &cl->fifo[i->d];
 	uint32_t row = (uint32_t)i->imm, n, k;
 	uint8_t *p;
-	bool is_int;
 
 	switch (i->op) {
 	case SPYRE_OP_PT_LDW:
@@ -408,21 +450,12 @@ static enum step do_pt(struct core *c, struct unit *u, const struct job_insn *i,
 			return prog_fault(u, SPYRE_PE_TILE);
 		if (cl->tile_pending[i->a] || f->count < i->n)
 			return STEP_BLOCKED;
-		is_int = i->b == SPYRE_SENINT8;
-		if (i->c && is_int)
-			/* Which NaN a float row holds is this host's affair until it is canonical. */
-			for (k = 0; k < i->n; k++)
-				if (!cl->row_int[row + k])
-					canon_rows(c, cl, row + k, 1);
 		while (u->done < i->n) {
 			p = fifo_words(f, i->n - u->done, &n);
-			c->soc->pt->mm(cl->rows[row + u->done], p, n, &cl->tile[i->a], i->b, i->c);
+			multiply(c, cl, i, p, u->done, n);
 			popped(c, corelet, i->d, n);
 			u->done += n;
 		}
-		for (k = 0; k < i->n; k++)
-			cl->row_int[row + k] = is_int;
-		c->budget -= i->n * (int64_t)COST_MM_ROW;
 		return STEP_NEXT;
 	case SPYRE_OP_PT_PSOUT:
 		/* A row is two words, and FIFO_CAP is even: a row does not wrap if only rows go in. */
@@ -456,6 +489,72 @@ static enum step do_pt(struct core *c, struct unit *u, const struct job_insn *i,
 			cl->row_int[row + k] = i->b == SPYRE_IEEE_INT32;
 		return STEP_NEXT;
 	}
+	return STEP_NEXT;
+}
+
+/* --- LXLU, LXSU, L0LU, L0SU ----------------------------------------------------------------- */
+
+static enum step do_local(struct core *c, struct unit *u, const struct job_insn *i, unsigned int kind,
+			  unsigned int corelet)
+{
+	struct corelet *cl = &c->cl[corelet];
+	bool l0 = kind == SPYRE_UNIT_L0LU || kind == SPYRE_UNIT_L0SU;
+	uint8_t *base = l0 ? cl->l0 : c->lx, *p, *q;
+	struct fifo *f = &cl->fifo[i->d];
+	uint64_t addr = local_addr(&u->s, i);
+	enum spyre_prog_err err;
+	uint32_t n, k;
+
+	if (!u->done) {
+		err = local_range(addr, i->n, i->imm, l0 ? SPYRE_L0_SIZE : SPYRE_LX_SIZE);
+		if (err)
+			return prog_fault(u, err);
+		if (kind == SPYRE_UNIT_LXLU) {
+			int64_t a = (int64_t)addr, z = a + (int64_t)(i->n - 1) * i->imm;
+
+			lx_read(c, (uint64_t)(a < z ? a : z), (uint64_t)(a < z ? z - a : a - z) + WORD);
+		}
+	}
+	while (u->done < i->n) {
+		q = base + (int64_t)addr + (int64_t)u->done * i->imm;
+		if (i->op == SPYRE_OP_LD) {
+			if (!u->done && i->imm == (int)WORD && feed_pt(c, corelet, i->d, q, i->n)) {
+				u->done = i->n;
+				break;
+			}
+			p = fifo_room(f, i->n - u->done, &n);
+			if (!n)
+				return STEP_BLOCKED;
+			if (i->imm == (int)WORD)
+				memcpy(p, q, n * (size_t)WORD);
+			else
+				for (k = 0; k < n; k++)
+					memcpy(p + k * (size_t)WORD, q + (int64_t)k * i->imm, WORD);
+			pushed(c, corelet, i->d, n);
+		} else {
+			p = fifo_words(f, i->n - u->done, &n);
+			if (!n)
+				return STEP_BLOCKED;
+			if (l0) {
+				cl->l0_dirty = true;
+			} else {
+				int64_t a = (int64_t)addr + (int64_t)u->done * i->imm;
+				int64_t b = a + (int64_t)(n - 1) * i->imm;
+
+				lx_write(c, (uint64_t)(a < b ? a : b), (uint64_t)(a < b ? b - a : a - b) + WORD,
+					 i->imm == (int)WORD);
+			}
+			if (i->imm == (int)WORD)
+				memcpy(q, p, n * (size_t)WORD);
+			else
+				for (k = 0; k < n; k++)
+					memcpy(q + (int64_t)k * i->imm, p + k * (size_t)WORD, WORD);
+			popped(c, corelet, i->d, n);
+		}
+		u->done += n;
+		c->budget -= n * (int64_t)WORD;
+	}
+	u->s.reg[i->a] += (uint64_t)(int64_t)i->imm2;
 	return STEP_NEXT;
 }
 
@@ -768,18 +867,14 @@ static void *zalloc64(size_t size)
 	return p;
 }
 
-/* LX as zero if it is not kept, by clearing what was written. No core stores to it meanwhile. */
+/* Clears what is stale now: other cores are going to store here. */
 void spyre_core_clear_lx(struct core *c)
 {
-	unsigned int k;
+	uint64_t g;
 
-	if (!c->lx_clear)
-		return;
-	for (k = 0; k < LX_GRAINS; k++)
-		if (c->lx_dirty & 1u << k)
-			memset(c->lx + ((size_t)k << LX_GRAIN_SHIFT), 0, (size_t)1 << LX_GRAIN_SHIFT);
-	c->lx_dirty = 0;
-	c->lx_clear = false;
+	for (g = 0; g < LX_GRAINS; g++)
+		if (c->lx_stale[g / 64] >> g % 64 & 1)
+			clear_grain(c, g);
 }
 
 /* Memory of what the job's units use, and the zero state every job starts with. */
@@ -789,7 +884,6 @@ static bool core_start(struct core *c)
 	unsigned int x, k, index;
 	uint32_t pc;
 
-	spyre_core_clear_lx(c);
 	c->ready = c->live = 0;
 	memset(c->tag, 0, sizeof(c->tag));
 	for (x = 0; x < 2; x++) {

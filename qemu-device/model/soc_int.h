@@ -19,7 +19,11 @@
  */
 #define FIFO_CAP	256u
 
-#define LX_GRAIN_SHIFT	16	/* LX is cleared in pieces of 64 KiB that were written */
+/*
+ * LX is cleared lazily, in grains of a burst: at the start of a job the grains written before become stale; one
+ * is cleared when it is read or partly written, and need not be when it is written whole.
+ */
+#define LX_GRAIN_SHIFT	12
 #define LX_GRAINS	(SPYRE_LX_SIZE >> LX_GRAIN_SHIFT)
 
 struct fifo {
@@ -71,7 +75,8 @@ struct core {
 	struct spyre_soc *soc;
 	unsigned int id;
 	uint8_t *lx;
-	uint32_t lx_dirty;		/* a bit a grain; atomic, neighbours store here too */
+	/* A bit a grain. dirty is atomic: neighbours store here too, but then nothing is stale. */
+	uint64_t lx_dirty[LX_GRAINS / 64], lx_stale[LX_GRAINS / 64];
 	struct corelet cl[2];
 	struct unit unit[JOB_CORE_UNITS];
 	uint32_t ready;			/* units that may be able to advance */
@@ -79,7 +84,6 @@ struct core {
 	uint64_t tag[SPYRE_TAGS];
 	int64_t budget;			/* work left until the worker's next checkpoint */
 	bool started;			/* state is that of the running job */
-	bool lx_clear;			/* what LX holds is older than the last job without KEEP_LX */
 	struct core *ring_next[2], *ring_prev[2];	/* by corelet */
 	/* Under soc->lock. */
 	enum core_state state;
@@ -89,10 +93,12 @@ struct core {
 	struct fault group_fault;	/* of this core's L3LU, found when the last member arrived */
 };
 
-/* Multicast: members load for themselves; that they agree is checked entry by entry. */
-#define GROUP_DEPTH 64u
+/*
+ * Multicast: members load for themselves; that they agree is checked entry by entry. Deep, so that a core
+ * stays on its thread and in its caches for long.
+ */
+#define GROUP_DEPTH 1024u
 struct group_entry {
-	uint32_t arrived;
 	struct {
 		uint64_t ear, ordinal;
 		uint32_t n, pc;
@@ -103,6 +109,7 @@ struct group {
 	uint32_t members;
 	uint64_t base;			/* entries before it are complete */
 	uint64_t next[32];		/* per member */
+	uint32_t arrived[GROUP_DEPTH];	/* members, by entry */
 	struct group_entry *e;		/* GROUP_DEPTH */
 };
 
@@ -125,6 +132,7 @@ struct spyre_soc {
 	const struct vec_ops *vec;
 	const struct pt_ops *pt;
 	struct core *core;		/* 32 */
+	uint8_t *lx;			/* theirs, one after the other, with slack to align */
 
 	/* Decoded programs, most recently used first, and their times. */
 	struct job *jobs;

@@ -119,11 +119,23 @@ VINL vu v_canon(vf a)
 
 VINL vu v_widen_dl16(vu h)
 {
+#if VW == 16
+	__m512i x = (__m512i)h, m = _mm512_and_si512(x, _mm512_set1_epi32(0x7fff)), r;
+
+	r = _mm512_maskz_add_epi32(_mm512_test_epi32_mask(m, m), _mm512_slli_epi32(m, 14),
+				   _mm512_set1_epi32(96 << 23));
+	r = _mm512_mask_mov_epi32(r, _mm512_cmpeq_epi32_mask(m, _mm512_set1_epi32(0x7fff)),
+				  _mm512_set1_epi32(SPYRE_F32_NAN));
+	/* r | (x << 16 & sign) */
+	return (vu)_mm512_ternarylogic_epi32(r, _mm512_slli_epi32(x, 16),
+					     _mm512_set1_epi32(INT32_MIN), 0xf8);
+#else
 	vu m = h & 0x7fffu, r = (m << 14) + (96u << 23);
 
 	r = v_sel((vi)(m == 0), v_u(0), r);
 	r = v_sel((vi)(m == 0x7fffu), v_u(SPYRE_F32_NAN), r);
 	return r | (h & 0x8000u) << 16;
+#endif
 }
 
 VINL vu v_narrow_dl16(vu x)
