@@ -368,6 +368,15 @@ static void spyre_init_bars(SpyreState *s)
 	pci_register_bar(pdev, SPYRE_BAR_DOORBELLS, type, &s->doorbells);
 }
 
+/* A region inside a container holds a reference on its owner, which here is the card itself. */
+static void spyre_exit_bars(SpyreState *s)
+{
+	memory_region_del_subregion(&s->regs, &s->regs_io);
+	memory_region_del_subregion(&s->regs, &s->regs_doorbells);
+	memory_region_del_subregion(&s->aperture_bar, &s->aperture_ram);
+	memory_region_del_subregion(&s->aperture_bar, &s->aperture_beyond);
+}
+
 /* --- Configuration space ---------------------------------------------------------------------- */
 
 static void spyre_init_exp(PCIDevice *pdev)
@@ -795,6 +804,7 @@ static void spyre_exit(PCIDevice *pdev)
 	qatomic_set(&s->dead, true);
 	timer_del(s->timer);
 	timer_del(s->irq_timer);
+	spyre_exit_bars(s);
 	pcie_aer_exit(pdev);
 	msi_uninit(pdev);
 	pcie_cap_exit(pdev);

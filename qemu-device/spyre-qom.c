@@ -71,7 +71,11 @@ bool spyre_add_counters(SpyreState *s, Error **errp)
 	size_t i, n = spyre_card_counters(s->card, all, COUNTERS_MAX);
 
 	for (i = 0; i < MIN(n, COUNTERS_MAX); i++) {
-		if (!object_property_try_add(OBJECT(s), all[i].name, "uint64", spyre_get_counter, NULL, NULL,
+		/* What was configured (cores) and what is now are two properties. */
+		bool taken = object_property_find(OBJECT(s), all[i].name);
+		g_autofree char *name = g_strconcat(taken ? "current-" : "", all[i].name, NULL);
+
+		if (!object_property_try_add(OBJECT(s), name, "uint64", spyre_get_counter, NULL, NULL,
 					     (void *)(uintptr_t)i, errp))
 			return false;
 	}

@@ -89,6 +89,16 @@ void sq_setup(struct sq_card *c, QTestState *qts, const char *id, unsigned int p
 	sq_enable(c);
 }
 
+unsigned int sq_port_exp(QTestState *qts, unsigned int port)
+{
+	unsigned int off = sq_cfg_readb(qts, 0, port << 3, PCI_CAPABILITY_LIST);
+
+	while (off && sq_cfg_readb(qts, 0, port << 3, off) != PCI_CAP_ID_EXP)
+		off = sq_cfg_readb(qts, 0, port << 3, off + 1);
+	g_assert_cmpuint(off, !=, 0);
+	return off;
+}
+
 uint32_t sq_reg(struct sq_card *c, uint32_t off)
 {
 	return qtest_readl(c->qts, c->regs + off);

@@ -42,6 +42,9 @@ void sq_setup(struct sq_card *c, QTestState *qts, const char *id, unsigned int p
 /* BARs and Command alone, as after a reset of the function. */
 void sq_enable(struct sq_card *c);
 
+/* Where the port's PCI Express capability is, in configuration space of 00:port.0. */
+unsigned int sq_port_exp(QTestState *qts, unsigned int port);
+
 uint32_t sq_reg(struct sq_card *c, uint32_t off);
 void sq_set_reg(struct sq_card *c, uint32_t off, uint32_t v);
 
