@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+#
+# Tests of the driver's interface; they run in the machine with a card, as root. The harness is the
+# kernel's own, from linux-source.
+
+KST_DIR := $(B)/tests/kselftest
+KST_SRC := $(SPYRE_CACHE)/kernel/stock/source/tools/testing/selftests
+KST_DRM := $(shell pkg-config --cflags libdrm)
+KST := spyre_uapi spyre_queue spyre_life spyre_fw
+
+$(KST_DIR)/%.o: tests/kselftest/%.c tests/kselftest/spyre_test.h include/uapi/drm/spyre_accel.h | $(KERNEL_READY)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -Wno-missing-prototypes -Wno-unused-parameter -Wno-sign-compare -Wno-type-limits $(INC) $(KST_DRM) -isystem $(KST_SRC) -c -o $@ $<
+
+$(addprefix $(KST_DIR)/,$(KST)): $(KST_DIR)/%: $(KST_DIR)/%.o $(KST_DIR)/spyre_test.o
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^
+
+CHECK_VM += $(addprefix $(KST_DIR)/,$(KST))
+CHECK_DEPS += $(addprefix $(KST_DIR)/,$(KST))

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/klog.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "spyre_test.h"
+
+static char pci_name[64];
+
+static bool is_spyre(const char *node)
+{
+	char path[PATH_MAX], link[PATH_MAX];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/sys/class/accel/%s/device/driver", node);
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0)
+		return false;
+	link[n] = 0;
+	if (strcmp(strrchr(link, '/') + 1, "spyre"))
+		return false;
+	snprintf(path, sizeof(path), "/sys/class/accel/%s/device", node);
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0)
+		return false;
+	link[n] = 0;
+	snprintf(pci_name, sizeof(pci_name), "%s", strrchr(link, '/') + 1);
+	return true;
+}
+
+static int find_node(char *node, size_t size)
+{
+	const char *wanted = getenv("SPYRE_TEST_NODE");
+	glob_t g;
+	size_t i;
+
+	if (wanted) {
+		snprintf(node, size, "%s", wanted);
+		is_spyre(strrchr(wanted, '/') ? strrchr(wanted, '/') + 1 : wanted);
+		return 0;
+	}
+	if (glob("/sys/class/accel/accel*", 0, NULL, &g))
+		return -ENOENT;
+	for (i = 0; i < g.gl_pathc; i++) {
+		const char *name = strrchr(g.gl_pathv[i], '/') + 1;
+
+		if (!is_spyre(name))
+			continue;
+		snprintf(node, size, "/dev/accel/%s", name);
+		globfree(&g);
+		return 0;
+	}
+	globfree(&g);
+	return -ENOENT;
+}
+
+int card_open(void)
+{
+	char node[PATH_MAX];
+	int fd, i, ret = -ENOENT;
+
+	/* After a bind the node comes a moment later. */
+	for (i = 0; i < 100; i++) {
+		ret = find_node(node, sizeof(node));
+		if (!ret) {
+			fd = open(node, O_RDWR | O_CLOEXEC);
+			if (fd >= 0)
+				return fd;
+			ret = -errno;
+		}
+		usleep(50000);
+	}
+	return ret;
+}
+
+const char *card_pci(void)
+{
+	char node[PATH_MAX];
+
+	if (!*pci_name)
+		find_node(node, sizeof(node));
+	return pci_name;
+}
+
+int call(int fd, unsigned long request, void *arg)
+{
+	int ret;
+
+	do {
+		ret = ioctl(fd, request, arg);
+	} while (ret < 0 && (errno == EINTR || errno == EAGAIN));
+	return ret < 0 ? -errno : 0;
+}
+
+int query(int fd, uint32_t type, void *data, uint32_t size)
+{
+	struct drm_spyre_query q = { .type = type, .size = size, .data = (uintptr_t)data };
+
+	return call(fd, DRM_IOCTL_SPYRE_QUERY, &q);
+}
+
+struct drm_spyre_memory_info memory_info(int fd)
+{
+	struct drm_spyre_memory_info m = {};
+
+	query(fd, DRM_SPYRE_QUERY_MEMORY, &m, sizeof(m));
+	return m;
+}
+
+struct drm_spyre_limits limits(int fd)
+{
+	struct drm_spyre_limits l = {};
+
+	query(fd, DRM_SPYRE_QUERY_LIMITS, &l, sizeof(l));
+	return l;
+}
+
+int bo_create(int fd, uint64_t size, uint32_t flags, uint32_t *handle)
+{
+	struct drm_spyre_bo_create c = { .size = size, .flags = flags };
+	int ret = call(fd, DRM_IOCTL_SPYRE_BO_CREATE, &c);
+
+	*handle = c.handle;
+	return ret;
+}
+
+int bo_close(int fd, uint32_t handle)
+{
+	struct drm_gem_close c = { .handle = handle };
+
+	return call(fd, DRM_IOCTL_GEM_CLOSE, &c);
+}
+
+void *bo_map(int fd, uint32_t handle, uint64_t size, int prot)
+{
+	struct drm_spyre_bo_mmap m = { .handle = handle };
+	void *p;
+	int ret = call(fd, DRM_IOCTL_SPYRE_BO_MMAP, &m);
+
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	p = mmap(NULL, size, prot, MAP_SHARED, fd, m.offset);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+int vm_map(int fd, uint32_t handle, uint32_t flags, uint32_t segment, uint64_t *addr)
+{
+	struct drm_spyre_vm_bind b = {
+		.op = DRM_SPYRE_VM_MAP, .flags = flags, .handle = handle, .segment = segment,
+		.addr = flags & DRM_SPYRE_VM_FIXED ? *addr : 0,
+	};
+	int ret = call(fd, DRM_IOCTL_SPYRE_VM_BIND, &b);
+
+	*addr = b.addr;
+	return ret;
+}
+
+int vm_unmap(int fd, uint64_t addr, uint32_t space)
+{
+	struct drm_spyre_vm_bind b = { .op = DRM_SPYRE_VM_UNMAP, .addr = addr, .space = space };
+
+	return call(fd, DRM_IOCTL_SPYRE_VM_BIND, &b);
+}
+
+int queue_open(int fd, uint32_t entries, uint32_t priority, struct queue *q)
+{
+	struct drm_spyre_queue_create c = { .entries = entries, .priority = priority };
+	char *ring, *status;
+	void *db;
+	int ret = call(fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &c);
+
+	if (ret)
+		return ret;
+	ring = mmap(NULL, c.ring_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, c.ring_offset);
+	status = mmap(NULL, c.status_size, PROT_READ, MAP_SHARED, fd, c.status_offset);
+	db = mmap(NULL, 4096, PROT_WRITE, MAP_SHARED, fd, c.doorbell_offset);
+	if (ring == MAP_FAILED || status == MAP_FAILED || db == MAP_FAILED)
+		return -errno;
+	memset(q, 0, sizeof(*q));
+	q->fd = fd;
+	q->id = c.queue;
+	q->entries = entries;
+	q->ring_size = c.ring_size;
+	q->status_size = c.status_size;
+	q->ring = (struct spyre_cb *)ring;
+	q->shadow = (volatile struct spyre_shadow *)(ring + c.shadow_at);
+	q->status = (volatile struct spyre_queue_status *)status;
+	q->response = (volatile struct spyre_rb *)(status + c.response_at);
+	q->doorbell = db;
+	return 0;
+}
+
+void queue_unmap(struct queue *q)
+{
+	munmap(q->ring, q->ring_size);
+	munmap((void *)q->status, q->status_size);
+	munmap((void *)q->doorbell, 4096);
+}
+
+int queue_close(struct queue *q)
+{
+	struct drm_spyre_queue_id id = { .queue = q->id };
+
+	queue_unmap(q);
+	return call(q->fd, DRM_IOCTL_SPYRE_QUEUE_DESTROY, &id);
+}
+
+uint32_t queue_submit(struct queue *q, const struct spyre_cb *cb)
+{
+	uint32_t old = q->tail, new = old + 1;
+
+	while ((uint32_t)(old - __atomic_load_n(&q->status->fetched, __ATOMIC_ACQUIRE)) >= q->entries)
+		usleep(50);
+	q->ring[old & (q->entries - 1)] = *cb;
+	__atomic_store_n(&q->shadow->tail, new, __ATOMIC_RELEASE);
+	/* Orders the tail before event_idx; the card does it the other way round. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if ((uint32_t)(new - q->status->event_idx - 1) < (uint32_t)(new - old))
+		*q->doorbell = new;
+	q->tail = new;
+	return old;
+}
+
+int queue_wait(struct queue *q, uint32_t entry, unsigned int ms)
+{
+	int64_t end = after_ms(ms);
+
+	for (;;) {
+		uint32_t done = __atomic_load_n(&q->status->done, __ATOMIC_ACQUIRE);
+
+		if (q->status->error)
+			return q->status->error;
+		if ((int32_t)(done - entry - 1) >= 0)
+			return 0;
+		if (after_ms(0) > end)
+			return -ETIME;
+		usleep(100);
+	}
+}
+
+struct spyre_cb cb_nop(void)
+{
+	return (struct spyre_cb){ .type = SPYRE_CB_NOP, .flags = SPYRE_CB_F_RESPONSE };
+}
+
+struct spyre_cb cb_fill(uint64_t dst, uint64_t bytes, uint64_t pattern)
+{
+	struct spyre_cb cb = { .type = SPYRE_CB_FILL, .flags = SPYRE_CB_F_RESPONSE | SPYRE_CB_F_BARRIER };
+
+	cb.u.fill.dst = dst;
+	cb.u.fill.bytes = bytes;
+	cb.u.fill.pattern = pattern;
+	return cb;
+}
+
+struct spyre_cb cb_dma(unsigned int type, uint64_t dst, uint64_t src, uint64_t bytes)
+{
+	struct spyre_cb cb = { .type = type, .flags = SPYRE_CB_F_RESPONSE | SPYRE_CB_F_BARRIER };
+
+	cb.u.dma.dst = dst;
+	cb.u.dma.src = src;
+	cb.u.dma.bytes = bytes;
+	cb.u.dma.ndims = 1;
+	return cb;
+}
+
+struct spyre_cb cb_signal_host(uint64_t addr, uint64_t value)
+{
+	struct spyre_cb cb = {
+		.type = SPYRE_CB_SIGNAL, .flags = SPYRE_CB_F_HOST | SPYRE_CB_F_INTERRUPT,
+	};
+
+	cb.u.sync.addr = addr;
+	cb.u.sync.value = value;
+	return cb;
+}
+
+struct spyre_cb cb_wait_host(uint64_t addr, uint64_t value)
+{
+	struct spyre_cb cb = { .type = SPYRE_CB_WAIT, .flags = SPYRE_CB_F_HOST };
+
+	cb.u.sync.addr = addr;
+	cb.u.sync.value = value;
+	return cb;
+}
+
+int64_t after_ms(int64_t ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (t.tv_sec * 1000 + ms) * 1000000 + t.tv_nsec;
+}
+
+static int wait_one(int fd, struct drm_spyre_wait_entry *e, int64_t timeout)
+{
+	struct drm_spyre_wait w = { .entries = (uintptr_t)e, .count = 1, .timeout_ns = timeout };
+
+	return call(fd, DRM_IOCTL_SPYRE_WAIT, &w);
+}
+
+int wait_fence(int fd, uint32_t handle, uint64_t offset, uint64_t value, int64_t timeout)
+{
+	struct drm_spyre_wait_entry e = {
+		.kind = DRM_SPYRE_WAIT_FENCE, .handle = handle, .offset = offset, .value = value,
+	};
+
+	return wait_one(fd, &e, timeout);
+}
+
+int wait_queue(int fd, uint32_t queue, uint64_t value, int64_t timeout)
+{
+	struct drm_spyre_wait_entry e = {
+		.kind = DRM_SPYRE_WAIT_QUEUE, .handle = queue, .value = value,
+	};
+
+	return wait_one(fd, &e, timeout);
+}
+
+int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY), ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+int read_file(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, size - 1);
+	close(fd);
+	if (n < 0)
+		return -errno;
+	buf[n] = 0;
+	return 0;
+}
+
+const char *debugfs_path(const char *name)
+{
+	static char path[PATH_MAX];
+	char node[PATH_MAX];
+
+	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
+	if (find_node(node, sizeof(node)))
+		return "/nonexistent";
+	snprintf(path, sizeof(path), "/sys/kernel/debug/accel/%s/%s",
+		 strrchr(node, '/') + 1 + strlen("accel"), name);
+	return path;
+}
+
+static char *kernel_log(void)
+{
+	int size = klogctl(10, NULL, 0), n;
+	char *buf = malloc(size + 1);
+
+	n = klogctl(3, buf, size);
+	buf[n > 0 ? n : 0] = 0;
+	return buf;
+}
+
+static char mark[64];
+
+void log_mark(void)
+{
+	static int count;
+
+	snprintf(mark, sizeof(mark), "spyre-test mark %d of %d", count++, getpid());
+	write_file("/dev/kmsg", mark);
+}
+
+bool log_has(const char *text)
+{
+	char *log = kernel_log(), *from = strstr(log, mark);
+	bool found = from && strstr(from, text);
+
+	free(log);
+	return found;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the tests of the driver share: opening cards, ioctls that return -errno, buffers, queues.
+ */
+#ifndef SPYRE_TEST_H
+#define SPYRE_TEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <drm/spyre_accel.h>
+
+#include <spyre/fw.h>
+
+#define MB	(1ull << 20)
+#define PAGE2M	(2 * MB)
+
+/* A node of the driver, or -errno. The first card unless SPYRE_TEST_NODE names another. */
+int card_open(void);
+/* "0000:01:00.0" of that card. */
+const char *card_pci(void);
+
+/* 0 or -errno; goes on after EINTR. */
+int call(int fd, unsigned long request, void *arg);
+
+int query(int fd, uint32_t type, void *data, uint32_t size);
+struct drm_spyre_memory_info memory_info(int fd);
+struct drm_spyre_limits limits(int fd);
+
+int bo_create(int fd, uint64_t size, uint32_t flags, uint32_t *handle);
+int bo_close(int fd, uint32_t handle);
+/* NULL on failure, errno set. */
+void *bo_map(int fd, uint32_t handle, uint64_t size, int prot);
+int vm_map(int fd, uint32_t handle, uint32_t flags, uint32_t segment, uint64_t *addr);
+int vm_unmap(int fd, uint64_t addr, uint32_t space);
+
+struct queue {
+	int fd;
+	uint32_t id;
+	uint32_t entries;
+	uint32_t tail;
+	size_t ring_size;
+	size_t status_size;
+	struct spyre_cb *ring;
+	volatile struct spyre_shadow *shadow;
+	volatile struct spyre_queue_status *status;
+	volatile struct spyre_rb *response;
+	volatile uint32_t *doorbell;
+};
+
+int queue_open(int fd, uint32_t entries, uint32_t priority, struct queue *q);
+/* Unmaps; the kernel's queue goes by QUEUE_DESTROY. 0 or its -errno. */
+int queue_close(struct queue *q);
+void queue_unmap(struct queue *q);
+/* Index of the entry. */
+uint32_t queue_submit(struct queue *q, const struct spyre_cb *cb);
+/* 0: the entry and all before it are done; else enum spyre_status of the queue, or -ETIME. */
+int queue_wait(struct queue *q, uint32_t entry, unsigned int ms);
+
+struct spyre_cb cb_nop(void);
+struct spyre_cb cb_fill(uint64_t dst, uint64_t bytes, uint64_t pattern);
+struct spyre_cb cb_dma(unsigned int type, uint64_t dst, uint64_t src, uint64_t bytes);
+struct spyre_cb cb_signal_host(uint64_t addr, uint64_t value);
+struct spyre_cb cb_wait_host(uint64_t addr, uint64_t value);
+
+/* CLOCK_MONOTONIC plus ms. */
+int64_t after_ms(int64_t ms);
+int wait_fence(int fd, uint32_t handle, uint64_t offset, uint64_t value, int64_t timeout);
+int wait_queue(int fd, uint32_t queue, uint64_t value, int64_t timeout);
+
+/* One word into a sysfs or debugfs file: 0 or -errno. */
+int write_file(const char *path, const char *text);
+int read_file(const char *path, char *buf, size_t size);
+/* Path of a file below the card's debugfs folder. */
+const char *debugfs_path(const char *name);
+/* Lines of the kernel log since the mark that contain text. */
+void log_mark(void);
+bool log_has(const char *text);
+
+#endif
