@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Ends of all kinds: processes killed at any point, files held over rmmod and unbind, resets in the
+ * middle of work. Nothing stays allocated, nobody else notices, the card is there afterwards.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+
+#include "spyre_test.h"
+
+#define SIZE	(4 * MB)
+#define WAIT_MS	20000
+
+static int card_works(void)
+{
+	struct spyre_cb cb = cb_nop();
+	struct queue q;
+	int fd = card_open(), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = queue_open(fd, 64, 1, &q);
+	if (!ret) {
+		ret = queue_wait(&q, queue_submit(&q, &cb), WAIT_MS);
+		queue_unmap(&q);
+	}
+	close(fd);
+	return ret;
+}
+
+/* Everything a program does, round and round, without ever cleaning up after itself. */
+static void busy(unsigned int seed)
+{
+	for (;;) {
+		int fd = card_open();
+		struct queue q[2];
+		uint32_t host, dev, i;
+		uint64_t hmva, dmva;
+		uint8_t *p, *m;
+		struct spyre_cb cb;
+		struct drm_spyre_wait_entry e;
+		struct drm_spyre_wait w = {
+			.entries = (uintptr_t)&e, .count = 1, .flags = DRM_SPYRE_WAIT_EVENTFD,
+		};
+
+		if (fd < 0)
+			continue;
+		if (bo_create(fd, SIZE, DRM_SPYRE_BO_HOST, &host) ||
+		    bo_create(fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &dev) ||
+		    vm_map(fd, host, 0, 0, &hmva) || vm_map(fd, dev, 0, seed % 8, &dmva) ||
+		    queue_open(fd, 64, 1, &q[0]) || queue_open(fd, 128, 0, &q[1])) {
+			close(fd);
+			continue;
+		}
+		p = bo_map(fd, host, SIZE, PROT_READ | PROT_WRITE);
+		m = bo_map(fd, dev, SIZE, PROT_READ | PROT_WRITE);
+		if (!p || !m) {
+			close(fd);
+			continue;
+		}
+		e = (struct drm_spyre_wait_entry){
+			.kind = DRM_SPYRE_WAIT_FENCE, .handle = host, .value = ~0ull,
+		};
+		w.eventfd = eventfd(0, EFD_CLOEXEC);
+		call(fd, DRM_IOCTL_SPYRE_WAIT, &w);
+		cb = cb_wait_host(hmva + 64, 1);
+		queue_submit(&q[1], &cb);
+		for (i = 0; i < 8 && !q[0].status->error; i++) {
+			p[4096 * i] = i;
+			m[4096 * i] = i;
+			cb = cb_dma(SPYRE_CB_DMAI, dmva, hmva, SIZE);
+			queue_submit(&q[0], &cb);
+			cb = cb_fill(dmva, SIZE, i);
+			queue_submit(&q[0], &cb);
+			cb = cb_signal_host(hmva + 128, i + 1);
+			queue_submit(&q[0], &cb);
+			wait_fence(fd, host, 128, i + 1, after_ms(rand_r(&seed) % 20));
+		}
+		if (rand_r(&seed) % 2)
+			vm_unmap(fd, dmva, 0);
+		if (rand_r(&seed) % 2)
+			queue_close(&q[0]);
+		/* The rest goes with the process or with the file. */
+		munmap(p, SIZE);
+		munmap(m, SIZE);
+		queue_unmap(&q[1]);
+		close(w.eventfd);
+		close(fd);
+	}
+}
+
+static pid_t start_busy(unsigned int seed)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		busy(seed);
+		_exit(0);
+	}
+	return pid;
+}
+
+FIXTURE(life) {
+	int fd;
+	struct drm_spyre_memory_info memory;
+	struct drm_spyre_limits limits;
+};
+
+FIXTURE_SETUP(life)
+{
+	self->fd = card_open();
+	ASSERT_GE(self->fd, 0);
+	self->memory = memory_info(self->fd);
+	self->limits = limits(self->fd);
+}
+
+FIXTURE_TEARDOWN(life)
+{
+	close(self->fd);
+}
+
+static int back_to_baseline(int fd, const struct drm_spyre_memory_info *m,
+			    const struct drm_spyre_limits *l)
+{
+	struct drm_spyre_memory_info now;
+	struct drm_spyre_limits lim;
+	int i;
+
+	/* A killed process is waited for, its last file reference may go a moment later. */
+	for (i = 0; i < 100; i++) {
+		now = memory_info(fd);
+		lim = limits(fd);
+		if (now.used == m->used && now.table_used == m->table_used &&
+		    lim.contexts_used == l->contexts_used && lim.queues_used == l->queues_used)
+			return 0;
+		usleep(50000);
+	}
+	fprintf(stderr, "# used %llu tables %llu contexts %u queues %u, before %llu %llu %u %u\n",
+		(unsigned long long)now.used, (unsigned long long)now.table_used,
+		lim.contexts_used, lim.queues_used, (unsigned long long)m->used,
+		(unsigned long long)m->table_used, l->contexts_used, l->queues_used);
+	return -1;
+}
+
+/* Wherever it was. */
+TEST_F_TIMEOUT(life, killed_at_any_point, 180)
+{
+	unsigned int seed = 1, i;
+	int status;
+	pid_t pid;
+
+	for (i = 0; i < 60; i++) {
+		pid = start_busy(i);
+		ASSERT_GT(pid, 0);
+		usleep(rand_r(&seed) % 150000);
+		kill(pid, SIGKILL);
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	}
+	EXPECT_EQ(0, back_to_baseline(self->fd, &self->memory, &self->limits));
+	EXPECT_EQ(0, card_works());
+}
+
+/* One step further each time, then killed: no step leaves anything behind. */
+TEST_F_TIMEOUT(life, killed_after_every_step, 180)
+{
+	unsigned int step;
+	int status;
+	pid_t pid;
+
+	for (step = 0; step < 12; step++) {
+		pid = fork();
+		ASSERT_GE(pid, 0);
+		if (!pid) {
+			struct spyre_cb cb;
+			uint32_t host = 0, dev = 0, at = 0;
+			uint64_t hmva = 0, dmva = 0;
+			struct queue q;
+			int fd = -1;
+			uint8_t *p;
+
+#define STEP(what) do { what; if (at++ == step) kill(getpid(), SIGKILL); } while (0)
+			STEP(fd = card_open());
+			STEP(bo_create(fd, SIZE, DRM_SPYRE_BO_HOST, &host));
+			STEP(bo_create(fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &dev));
+			STEP(vm_map(fd, host, 0, 0, &hmva));
+			STEP(vm_map(fd, dev, 0, 0, &dmva));
+			STEP(p = bo_map(fd, dev, SIZE, PROT_READ | PROT_WRITE));
+			STEP(p[0] = 1);
+			STEP(if (queue_open(fd, 64, 1, &q)) _exit(1));
+			cb = cb_dma(SPYRE_CB_DMAI, dmva, hmva, SIZE);
+			STEP(queue_submit(&q, &cb));
+			STEP(queue_submit(&q, &cb); queue_submit(&q, &cb));
+			cb = cb_wait_host(hmva, 1);
+			STEP(queue_submit(&q, &cb));
+			alarm(1);
+			STEP(wait_queue(fd, q.id, 1000, after_ms(300)));
+			_exit(2);
+		}
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		ASSERT_TRUE(WIFSIGNALED(status));
+		ASSERT_EQ(0, back_to_baseline(self->fd, &self->memory, &self->limits)) TH_LOG("step %u", step);
+	}
+	EXPECT_EQ(0, card_works());
+}
+
+TEST_F(life, killed_while_waiting)
+{
+	uint32_t h;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		int fd = card_open();
+
+		bo_create(fd, 4096, DRM_SPYRE_BO_HOST, &h);
+		wait_fence(fd, h, 0, 1, after_ms(1000000));
+		_exit(0);
+	}
+	usleep(500000);
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	EXPECT_EQ(0, back_to_baseline(self->fd, &self->memory, &self->limits));
+}
+
+TEST_F(life, rmmod_with_open_file)
+{
+	ASSERT_EQ(-1, syscall(SYS_delete_module, "spyre", O_NONBLOCK));
+	/* EBUSY or, from the module core, EAGAIN or EWOULDBLOCK: in use either way. */
+	EXPECT_TRUE(errno == EBUSY || errno == EWOULDBLOCK);
+	EXPECT_EQ(0, card_works());
+}
+
+static int driver_file(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/spyre/%s", name);
+	return write_file(path, card_pci());
+}
+
+static int pci_file(const char *name, const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", card_pci(), name);
+	return write_file(path, text);
+}
+
+/* Old files: ENODEV, mappings without SIGBUS, final status. */
+static int check_stale(int fd, struct queue *q, volatile uint64_t *dev, volatile uint64_t *host,
+		       uint64_t value)
+{
+	uint32_t h;
+	struct drm_spyre_device_info info;
+	uint32_t gen = q->status->generation;
+
+	(void)gen;
+	if (bo_create(fd, 4096, DRM_SPYRE_BO_HOST, &h) != -ENODEV)
+		return 1;
+	if (query(fd, DRM_SPYRE_QUERY_DEVICE, &info, sizeof(info)) != -ENODEV)
+		return 2;
+	if (wait_queue(fd, q->id, 1000, after_ms(WAIT_MS)) != -ENODEV)
+		return 3;
+	if (q->status->state != SPYRE_QUEUE_LOST || !q->status->error)
+		return 4;
+	if (*host != value)
+		return 5;
+	*host = value + 1;
+	if (*dev)
+		return 6;
+	*dev = 0x77;
+	*q->doorbell = 5;
+	return 0;
+}
+
+TEST_F_TIMEOUT(life, unbind_under_load, 120)
+{
+	pid_t pid[3];
+	struct queue q;
+	struct spyre_cb cb;
+	uint32_t host, dev;
+	uint64_t hmva, *h, *d;
+	int i, status;
+
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &host));
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &dev));
+	ASSERT_EQ(0, vm_map(self->fd, host, 0, 0, &hmva));
+	h = bo_map(self->fd, host, SIZE, PROT_READ | PROT_WRITE);
+	d = bo_map(self->fd, dev, SIZE, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, h);
+	ASSERT_NE(NULL, d);
+	ASSERT_EQ(0, queue_open(self->fd, 64, 1, &q));
+	cb = cb_wait_host(hmva + 8, 1);
+	queue_submit(&q, &cb);
+	h[0] = 42;
+	d[0] = 43;
+	for (i = 0; i < 3; i++)
+		pid[i] = start_busy(i);
+	for (i = 0; i < 3; i++) {
+		usleep(700000);
+		ASSERT_EQ(0, driver_file("unbind"));
+		if (!i)
+			EXPECT_EQ(0, check_stale(self->fd, &q, d, h, 42));
+		ASSERT_EQ(0, driver_file("bind"));
+		EXPECT_EQ(0, card_works());
+	}
+	for (i = 0; i < 3; i++) {
+		kill(pid[i], SIGKILL);
+		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
+	}
+	EXPECT_EQ(0, card_works());
+	queue_unmap(&q);
+	close(self->fd);
+	/* With the last file of the old life gone the new one is as clean as ever. */
+	self->fd = card_open();
+	ASSERT_GE(self->fd, 0);
+	EXPECT_EQ(0, back_to_baseline(self->fd, &self->memory, &self->limits));
+}
+
+TEST_F_TIMEOUT(life, function_reset_under_load, 120)
+{
+	pid_t pid[3];
+	struct queue q;
+	struct spyre_cb cb;
+	struct drm_spyre_device_info before, after;
+	uint32_t host, dev;
+	uint64_t hmva, *h, *d;
+	int i, status, fd;
+
+	ASSERT_EQ(0, query(self->fd, DRM_SPYRE_QUERY_DEVICE, &before, sizeof(before)));
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &host));
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &dev));
+	ASSERT_EQ(0, vm_map(self->fd, host, 0, 0, &hmva));
+	h = bo_map(self->fd, host, SIZE, PROT_READ | PROT_WRITE);
+	d = bo_map(self->fd, dev, SIZE, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, h);
+	ASSERT_NE(NULL, d);
+	ASSERT_EQ(0, queue_open(self->fd, 64, 1, &q));
+	cb = cb_wait_host(hmva + 8, 1);
+	queue_submit(&q, &cb);
+	h[0] = 42;
+	d[0] = 43;
+	for (i = 0; i < 3; i++)
+		pid[i] = start_busy(i);
+	for (i = 0; i < 3; i++) {
+		usleep(700000);
+		ASSERT_EQ(0, pci_file("reset", "1"));
+		if (!i)
+			EXPECT_EQ(0, check_stale(self->fd, &q, d, h, 42));
+		EXPECT_EQ(0, card_works());
+	}
+	for (i = 0; i < 3; i++) {
+		kill(pid[i], SIGKILL);
+		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
+	}
+	fd = card_open();
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, query(fd, DRM_SPYRE_QUERY_DEVICE, &after, sizeof(after)));
+	EXPECT_GT(after.reset_generation, before.reset_generation);
+	EXPECT_EQ(SPYRE_STATE_ONLINE, after.state);
+	/* The old file still holds a stale buffer: it counts no more. */
+	EXPECT_EQ(0, back_to_baseline(fd, &self->memory, &self->limits));
+	queue_unmap(&q);
+	close(fd);
+}
+
+/* Waiters hear of a reset at once. */
+TEST_F_TIMEOUT(life, reset_ends_waits, 60)
+{
+	uint32_t h;
+	int status, fd = self->fd;
+	pid_t pid;
+
+	ASSERT_EQ(0, bo_create(self->fd, 4096, DRM_SPYRE_BO_HOST, &h));
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(wait_fence(fd, h, 0, 1, after_ms(50000)) == -ENODEV ? 0 : 1);
+	usleep(300000);
+	ASSERT_EQ(0, pci_file("reset", "1"));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, card_works());
+}
+
+TEST_F_TIMEOUT(life, module_reload, 120)
+{
+	int fd;
+
+	/* Nobody else has the card open while tests run. */
+	close(self->fd);
+	ASSERT_EQ(0, driver_file("unbind"));
+	ASSERT_EQ(0, driver_file("bind"));
+	fd = card_open();
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, card_works());
+	self->fd = fd;
+}
+
+TEST_HARNESS_MAIN
