@@ -255,10 +255,17 @@ enum spyrert_status rt_stream_sticky(struct spyrert_stream *st)
 	return rt_fail(st->error->status, "%s", st->error->text);
 }
 
+/* What a control block carries through the card: stream and number of the operation. */
+static uint64_t cookie_of(const struct spyrert_stream *st, uint64_t operation)
+{
+	return (uint64_t)st->id << 40 | (operation & 0xffffffffffull);
+}
+
 /* The RAS record of a failed entry comes by the driver's event path, a little after the status. */
 static void find_ras(struct spyrert_stream *st, struct spyrert_error_info *e, uint32_t entry)
 {
 	int64_t deadline = rt_now_ns() + RAS_WAIT_NS;
+	uint64_t cookie = cookie_of(st, e->operation);
 	struct drm_spyre_ras *raw;
 	uint32_t i, want;
 
@@ -274,7 +281,9 @@ static void find_ras(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 			break;
 		for (i = 0; i < rd.count; i++) {
 			st->ras_seen = raw[i].seq;
-			if (raw[i].queue != st->q.queue || raw[i].entry != entry)
+			/* The name of a queue is used again; the cookie is not. A queue's own error has none. */
+			if (raw[i].queue != st->q.queue || raw[i].entry != entry ||
+			    (raw[i].cookie && raw[i].cookie != cookie))
 				continue;
 			if (!e->ras.code)
 				rt_ras_from_drm(&e->ras, &raw[i]);
@@ -706,7 +715,7 @@ enum spyrert_status rt_stream_cb(struct spyrert_stream *st, uint16_t type, uint1
 	}
 	cb->type = htole16(type);
 	cb->flags = htole16(flags);
-	cb->cookie = htole64((uint64_t)st->id << 40 | ((st->head - st->base + 1) & 0xffffffffffull));
+	cb->cookie = htole64(cookie_of(st, st->head - st->base + 1));
 	st->head++;
 	*out = cb;
 	return SPYRERT_SUCCESS;

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+#
+# The suite of libspyrert, twice from one source: test_rt links the library as users do and runs in the
+# machine on backend drm (or anywhere with SPYRERT_BACKEND=model); test_rt_model carries the card, has
+# ASan and UBSan, and is a unit test.
+
+rt_suite := tests/rt/test_rt.c
+
+$(B)/tests/rt/test_rt.o: $(rt_suite) tests/rt/build.mk
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -D_GNU_SOURCE $(INC) $(SPYRERT_INC) $(SPYREPROG_INC) -MMD -MP -c -o $@ $<
+
+$(B)/tests/rt/test_rt: $(B)/tests/rt/test_rt.o $(SPYRERT) $(SPYREPROG)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) -o $@ $< $(SPYREPROG) $(SPYRERT_LINK) -lcmocka -lm
+
+$(B)/tests/unit/obj/test_rt_model.o: $(rt_suite) tests/rt/build.mk
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SAN) -D_GNU_SOURCE $(INC) $(SPYRERT_INC) $(SPYREPROG_INC) \
+		-DFIRMWARE='"$(abspath $(FW_IMAGE))"' -MMD -MP -c -o $@ $<
+
+$(B)/tests/unit/test_rt_model: $(B)/tests/unit/obj/test_rt_model.o $(SPYRERT_TEST) $(SPYREPROG) $(MODEL_LIB_ASAN) $(FW_IMAGE)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $< -Wl,--whole-archive $(SPYRERT_TEST) -Wl,--no-whole-archive \
+		$(SPYREPROG) $(SPYRERT_TEST_LIBS) -lcmocka
+
+# The header from C++.
+$(B)/tests/rt/cxx.o: tests/rt/cxx.cc $(spyrert_dir)/include/spyrert.h
+	$(call say,CXX,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++11 -Wall -Wextra -Werror -pedantic $(SPYRERT_INC) -c -o $@ $<
+
+$(B)/tests/rt/test_rt_cxx: $(B)/tests/rt/cxx.o $(SPYRERT)
+	$(call say,LD,$@)
+	$(Q)$(CXX) -o $@ $< $(SPYRERT_LINK)
+
+CHECK_UNIT += $(B)/tests/unit/test_rt_model $(B)/tests/rt/test_rt_cxx
+CHECK_DEPS += $(B)/tests/rt/test_rt
+CHECK_VM += $(B)/tests/rt/test_rt
+CHECK_RT += $(B)/tests/rt/test_rt
+-include $(B)/tests/rt/test_rt.d $(B)/tests/unit/obj/test_rt_model.d
