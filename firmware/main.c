@@ -92,7 +92,8 @@ void idle(void)
 
 	usage_flush();
 	next = min64(next, mailbox_hold());
-	if (dispatch_waiting(MCU_ENGINE_COMPUTE) && soc_time() < engine_hold())
+	/* A compute job that only waits for its engine's rest; one in the past wakes at once. */
+	if (dispatch_waiting(MCU_ENGINE_COMPUTE) && engine_idle(MCU_ENGINE_COMPUTE) != FW_NONE)
 		next = min64(next, engine_hold());
 	/* The heartbeat goes on while work is in flight. An idle card is not woken for it. */
 	if (engine_any_busy())

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Programs on the cores, started by the real firmware: results, order against copies, and every way in
+ * which a job ends badly, with its response block and RAS records. Then faults of the hardware.
+ */
+#include "cardtest.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <spyre/mcu.h>
+
+#include "spyregen.h"
+#include "spyreprog.h"
+
+#define DMVA	0x400000ull
+
+static struct ct_card *card;
+static struct ct_ctx *ctx;
+static struct ct_queue *queue;
+static uint64_t host_at, out_at;
+static uint8_t *host, *out;
+
+static int setup(void **state)
+{
+	struct ct_queue_config cfg = { .entries = 256 };
+
+	(void)state;
+	card = ct_boot(NULL, 64 << 20, 8);
+	ctx = card ? ct_ctx_new(card, 1) : NULL;
+	queue = ctx ? ct_queue_new(ctx, &cfg) : NULL;
+	if (!queue)
+		return -1;
+	host = ct_host(ctx, 8 << 20, 0, &host_at);
+	out = ct_host(ctx, 4 << 20, SPYRE_PTE_WRITE, &out_at);
+	ct_map_card(ctx, DMVA, ct_pages(card, 8), 8, SPYRE_PTE_WRITE);
+	ct_map_card(ctx, SPYRE_PROGRAM_BASE, ct_pages(card, 1), 1, SPYRE_PTE_WRITE);
+	return host && out ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	uint64_t bad = spyre_inproc_inconsistencies(card->ip);
+
+	(void)state;
+	ct_free(card);
+	return bad ? -1 : 0;
+}
+
+static uint32_t put(struct spyre_cb cb, uint16_t flags)
+{
+	cb.flags |= flags;
+	return ct_put(queue, &cb);
+}
+
+static struct spyre_cb compute(uint64_t bootaddr, uint64_t symbols, uint32_t nsymbols)
+{
+	struct spyre_cb cb = ct_cb(SPYRE_CB_COMPUTE, nsymbols ? SPYRE_CB_F_SYM_HOST : 0);
+
+	cb.u.compute.bootaddr = bootaddr;
+	cb.u.compute.symbols = nsymbols ? symbols : 0;
+	cb.u.compute.nsymbols = nsymbols;
+	return cb;
+}
+
+/* Copies a container to the program segment. */
+static void load(const void *container, size_t size)
+{
+	struct spyre_cb cb;
+
+	memcpy(host, container, size);
+	cb = ct_cb_copy(SPYRE_CB_DMAI, SPYRE_PROGRAM_BASE, host_at, (size + 127) & ~127ull);
+	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+}
+
+static void reset(void)
+{
+	assert_int_equal(ct_wait_state(queue, SPYRE_QUEUE_ERROR, CT_TIMEOUT_MS), 0);
+	assert_int_equal(ct_call_id(card, SPYRE_MSG_QUEUE_RESET, queue->id, 0), SPYRE_MSG_OK);
+	queue->tail = ct_load(&queue->status->fetched);
+	queue->rung = queue->tail;
+}
+
+/* Copies, a product over all cores, copies back: one submission, ordered by barriers alone. */
+static void test_matmul(void **state)
+{
+	enum { M = 96, N = 192, K = 320 };
+	struct spyregen_matmul mm = { .m = M, .n = N, .k = K, .in = SPYRE_SEN169_FP16,
+				      .out = SPYRE_SEN169_FP16, .bias = false };
+	static float a[M * K], b[K * N], want[M * N], got[M * N];
+	uint64_t ab = spyregen_bytes(SPYRE_SEN169_FP16, M, K);
+	uint64_t bb = spyregen_weight_bytes(SPYRE_SEN169_FP16, K, N);
+	uint64_t cb = spyregen_bytes(SPYRE_SEN169_FP16, M, N);
+	uint64_t at = 1 << 20, a_card = DMVA, b_card = DMVA + (2 << 20), c_card = DMVA + (4 << 20);
+	uint64_t *symbols = (void *)(host + (6 << 20));
+	const struct spyre_rb *rb;
+	struct spyreprog_job *job;
+	void *container;
+	char err[200];
+	uint32_t e, i;
+	size_t size;
+
+	(void)state;
+	for (i = 0; i < M * K; i++)
+		a[i] = (float)((int)(i * 7 % 31) - 15) / 16;
+	for (i = 0; i < K * N; i++)
+		b[i] = (float)((int)(i * 5 % 29) - 14) / 8;
+	job = spyregen_matmul(&mm, err);
+	if (!job)
+		fail_msg("%s", err);
+	assert_int_equal(spyreprog_job_finish(job, &container, &size), 0);
+	spyreprog_job_free(job);
+	assert_true(size < at);
+	memcpy(host, container, size);
+	free(container);
+	spyregen_pack(host + at, SPYRE_SEN169_FP16, a, M, K, K);
+	spyregen_pack_weights(host + at + ab, SPYRE_SEN169_FP16, b, K, N, N);
+	symbols[0] = a_card;
+	symbols[1] = b_card;
+	symbols[2] = c_card;
+	put(ct_cb_copy(SPYRE_CB_DMAI, SPYRE_PROGRAM_BASE, host_at, (size + 127) & ~127ull), 0);
+	put(ct_cb_copy(SPYRE_CB_DMAI, a_card, host_at + at, ab), 0);
+	put(ct_cb_copy(SPYRE_CB_DMAI, b_card, host_at + at + ab, bb), 0);
+	e = put(compute(SPYRE_PROGRAM_BASE, host_at + (6 << 20), 3),
+		SPYRE_CB_F_BARRIER | SPYRE_CB_F_RESPONSE);
+	put(ct_cb_copy(SPYRE_CB_DMAO, out_at, c_card, cb), SPYRE_CB_F_BARRIER);
+	put(ct_cb_sync(SPYRE_CB_SIGNAL, SPYRE_CB_F_HOST, out_at + (2 << 20), 42), SPYRE_CB_F_INTERRUPT);
+	ct_submit(queue);
+	assert_int_equal(ct_wait(queue, e + 2, CT_TIMEOUT_MS), 0);
+	assert_int_equal(ct_load64((uint64_t *)(void *)(out + (2 << 20))), 42);
+	rb = ct_response(queue, e, CT_TIMEOUT_MS);
+	assert_non_null(rb);
+	assert_int_equal(rb->status, SPYRE_OK);
+	assert_true(rb->cycles > 0);
+	spyregen_unpack(got, N, out, SPYRE_SEN169_FP16, M, N);
+	spyregen_ref_matmul(a, b, NULL, SPYREGEN_NONE, want, M, N, K, 1);
+	spyregen_round(want, M * N, SPYRE_SEN169_FP16);
+	assert_memory_equal(got, want, sizeof(got));
+	assert_int_equal(ct_load(&queue->status->error), 0);
+	/* Too few symbols; a core that is not there cannot be named. */
+	{
+		struct spyre_cb bad = compute(SPYRE_PROGRAM_BASE, host_at + (6 << 20), 2);
+
+		assert_int_equal(ct_run(queue, &bad), SPYRE_ERR_SYMBOLS);
+		reset();
+	}
+}
+
+/* A unit that waits for a tag nobody sends. */
+static void test_deadlock(void **state)
+{
+	struct spyreprog_job *job = spyreprog_job_new();
+	struct spyre_msg m;
+	struct spyre_msg_ras *ras = (void *)m.body;
+	const struct spyre_rb *rb;
+	unsigned int core, records = 0, seen = 0;
+	void *container;
+	size_t size;
+	uint32_t e;
+	int p;
+
+	(void)state;
+	p = spyreprog_job_program(job, SPYRE_UNIT_L3LU);
+	sp_wait(job, p, 3, 1);
+	for (core = 0; core < 10; core++)
+		spyreprog_job_unit(job, core, SPYRE_UNIT_L3LU, 0, p);
+	if (spyreprog_job_finish(job, &container, &size))
+		fail_msg("%s", spyreprog_job_error(job));
+	spyreprog_job_free(job);
+	load(container, size);
+	free(container);
+	e = put(compute(SPYRE_PROGRAM_BASE, 0, 0), 0);
+	ct_submit(queue);
+	rb = ct_response(queue, e, CT_TIMEOUT_MS);
+	assert_non_null(rb);
+	assert_int_equal(rb->status, SPYRE_ERR_DEADLOCK);
+	assert_int_equal(rb->nstuck, 10);
+	assert_int_equal(rb->stuck[2].core, 2);
+	/* Ten stuck units in three records. */
+	while (records < 3) {
+		assert_int_equal(ct_event(card, SPYRE_MSG_EVT_RAS, &m, CT_TIMEOUT_MS), 0);
+		assert_int_equal(ras->code, SPYRE_RAS_DEADLOCK);
+		assert_int_equal(ras->nstuck, 10);
+		assert_int_equal(ras->err_pc, 4 * records);
+		for (core = 0; core < 4 && 4 * records + core < 10; core++, seen++)
+			assert_int_equal(ras->stuck[core].core, 4 * records + core);
+		records++;
+	}
+	assert_int_equal(seen, 10);
+	assert_int_equal(ct_event(card, SPYRE_MSG_EVT_RAS, &m, 50), -ETIMEDOUT);
+	reset();
+}
+
+/* A loop that is bounded by nothing but its watchdog, and the CB's own timeout before that. */
+static void test_watchdog_and_timeout(void **state)
+{
+	struct spyreprog_job *job = spyreprog_job_new();
+	const struct spyre_rb *rb;
+	struct spyre_msg m;
+	struct spyre_cb cb;
+	void *container;
+	size_t size;
+	uint32_t e;
+	int p;
+
+	(void)state;
+	p = spyreprog_job_program(job, SPYRE_UNIT_L3LU);
+	sp_loop(job, p, 60000);
+	sp_loop(job, p, 60000);
+	sp_addimm(job, p, SPYRE_LAR0, 128);
+	sp_end(job, p);
+	sp_end(job, p);
+	spyreprog_job_unit(job, 0, SPYRE_UNIT_L3LU, 0, p);
+	spyreprog_job_watchdog(job, 1000000);
+	if (spyreprog_job_finish(job, &container, &size))
+		fail_msg("%s", spyreprog_job_error(job));
+	spyreprog_job_free(job);
+	load(container, size);
+	free(container);
+	e = put(compute(SPYRE_PROGRAM_BASE, 0, 0), 0);
+	ct_submit(queue);
+	rb = ct_response(queue, e, CT_TIMEOUT_MS);
+	assert_non_null(rb);
+	assert_int_equal(rb->status, SPYRE_ERR_WATCHDOG);
+	assert_int_equal(ct_event(card, SPYRE_MSG_EVT_RAS, &m, CT_TIMEOUT_MS), 0);
+	assert_int_equal(((struct spyre_msg_ras *)(void *)m.body)->code, SPYRE_RAS_WATCHDOG);
+	reset();
+	/* A copy that takes longer than its timeout in card time. */
+	cb = ct_cb_copy(SPYRE_CB_DMAI, DMVA, host_at, 4 << 20);
+	cb.timeout = SPYRE_SOC_HZ / 1000000;
+	assert_int_equal(ct_run(queue, &cb), SPYRE_ERR_TIMEOUT);
+	assert_int_equal(ct_event(card, SPYRE_MSG_EVT_RAS, &m, CT_TIMEOUT_MS), 0);
+	assert_int_equal(((struct spyre_msg_ras *)(void *)m.body)->code, SPYRE_RAS_TIMEOUT);
+	reset();
+}
+
+/* A store where the program may not. */
+static void test_program_fault(void **state)
+{
+	struct spyreprog_job *job = spyreprog_job_new();
+	const struct spyre_rb *rb;
+	struct spyre_msg m;
+	void *container;
+	size_t size;
+	uint32_t e;
+	int p, u;
+
+	(void)state;
+	p = spyreprog_job_program(job, SPYRE_UNIT_L3SU);
+	sp_l3(job, p, SPYRE_OP_L3_STU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 1, 0, 0, 0);
+	u = spyreprog_job_unit(job, 7, SPYRE_UNIT_L3SU, 0, p);
+	spyreprog_job_init(job, u, SPYRE_EAR0, SPYRE_NO_SYMBOL, 0x100000000);
+	if (spyreprog_job_finish(job, &container, &size))
+		fail_msg("%s", spyreprog_job_error(job));
+	spyreprog_job_free(job);
+	load(container, size);
+	free(container);
+	e = put(compute(SPYRE_PROGRAM_BASE, 0, 0), 0);
+	ct_submit(queue);
+	rb = ct_response(queue, e, CT_TIMEOUT_MS);
+	assert_non_null(rb);
+	assert_int_equal(rb->status, SPYRE_ERR_FAULT);
+	assert_int_equal(rb->rb_hmierr_mode, SPYRE_HMI_STORE);
+	assert_int_equal(rb->rb_hmierr_addr, 0x100000000);
+	assert_int_equal(rb->err_core, 7);
+	assert_int_equal(ct_event(card, SPYRE_MSG_EVT_RAS, &m, CT_TIMEOUT_MS), 0);
+	assert_int_equal(((struct spyre_msg_ras *)(void *)m.body)->addr, 0x100000000);
+	reset();
+}
+
+/* --- Hardware --------------------------------------------------------------------------------- */
+
+static void next_ras(uint32_t code, struct spyre_msg_ras *ras)
+{
+	struct spyre_msg m;
+
+	assert_int_equal(ct_event(card, SPYRE_MSG_EVT_RAS, &m, CT_TIMEOUT_MS), 0);
+	memcpy(ras, m.body, sizeof(*ras));
+	assert_int_equal(ras->code, code);
+}
+
+static void test_hardware_faults(void **state)
+{
+	struct spyre_cb copy = ct_cb_copy(SPYRE_CB_DMAI, DMVA, host_at, 4096);
+	uint64_t phys = card->next_page - 9 * SPYRE_PAGE_SIZE;	/* what DMVA maps to */
+	struct spyre_msg_ras ras;
+	struct spyre_msg m;
+	struct spyre_cb cb;
+
+	(void)state;
+	assert_int_equal(spyre_card_inject(card->card, SPYRE_FAULT_DMA_ABORT, 0), 0);
+	assert_int_equal(ct_run(queue, &copy), SPYRE_ERR_HW);
+	next_ras(SPYRE_RAS_SOFT_FAIL, &ras);
+	assert_int_equal(ras.category, SPYRE_CAT_HARDWARE);
+	reset();
+	assert_int_equal(ct_run(queue, &copy), SPYRE_OK);
+	/* A corrected error is told and nothing else; the idle card wakes for it. */
+	assert_int_equal(spyre_card_inject(card->card, SPYRE_FAULT_MEM_CE, phys), 0);
+	next_ras(SPYRE_RAS_MEM_CE, &ras);
+	assert_int_equal(ras.addr, phys);
+	assert_int_equal(ras.context, 0);
+	assert_int_equal(ct_run(queue, &copy), SPYRE_OK);
+	/* An uncorrected one fails whoever reads it. */
+	assert_int_equal(spyre_card_inject(card->card, SPYRE_FAULT_MEM_UE, phys + 256), 0);
+	cb = ct_cb_copy(SPYRE_CB_DMAO, out_at, DMVA, 4096);
+	assert_int_equal(ct_run(queue, &cb), SPYRE_ERR_HW);
+	do {
+		next_ras(SPYRE_RAS_MEM_UE, &ras);
+	} while (!ras.context);
+	reset();
+	/* Too hot: told at once; it trips, and the card is lost until its next boot. */
+	spyre_card_inject(card->card, SPYRE_FAULT_OVERTEMP, 60000);
+	assert_int_equal(ct_event(card, SPYRE_MSG_EVT_THERMAL, &m, CT_TIMEOUT_MS), 0);
+	assert_int_equal(((struct spyre_msg_id *)(void *)m.body)->id, 1);
+	spyre_card_inject(card->card, SPYRE_FAULT_OVERTEMP, 0);
+	assert_int_equal(ct_event(card, SPYRE_MSG_EVT_THERMAL, &m, CT_TIMEOUT_MS), 0);
+	assert_int_equal(((struct spyre_msg_id *)(void *)m.body)->id, 2);
+	spyre_card_inject(card->card, SPYRE_FAULT_OVERTEMP, 90000);
+	assert_int_equal(ct_event(card, SPYRE_MSG_EVT_THERMAL, &m, CT_TIMEOUT_MS), 0);
+	assert_int_equal(((struct spyre_msg_id *)(void *)m.body)->id, 3);
+	assert_int_equal(ct_wait_state(queue, SPYRE_QUEUE_ERROR, CT_TIMEOUT_MS), 0);
+	assert_int_equal(ct_load(&queue->status->error), SPYRE_ERR_HW);
+	assert_int_equal(ct_call_id(card, SPYRE_MSG_QUEUE_RESET, queue->id, 0), SPYRE_MSG_ERR_BUSY);
+	assert_int_equal(ct_reg(card, SPYRE_REG_STATE), SPYRE_STATE_IN_ERROR);
+}
+
+static void test_lost_core(void **state)
+{
+	struct spyre_msg_ras ras;
+	struct spyre_msg m;
+	struct spyre_cb cb;
+	void *image;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(spyre_card_inject(card->card, SPYRE_FAULT_CORE_LOST, 11), 0);
+	image = ct_image(&size);
+	ct_set_reg(card, SPYRE_REG_MCU_CTRL, 0);
+	ct_set_reg(card, SPYRE_REG_MBOX_CMD_TAIL, 0);
+	ct_set_reg(card, SPYRE_REG_MBOX_EVT_HEAD, 0);
+	card->cmd_tail = 0;
+	card->evt_head = 0;
+	memset(card->evt, 0, 64 * sizeof(*card->evt));
+	assert_int_equal(ct_boot_image(card, image, size), 0);
+	free(image);
+	next_ras(SPYRE_RAS_CORE_UNAVAILABLE, &ras);
+	assert_int_equal(ras.err_code, 11);
+	assert_int_equal(ct_call(card, SPYRE_MSG_GET_INFO, NULL, 0, &m), SPYRE_MSG_OK);
+	assert_int_equal(((struct spyre_msg_info *)(void *)m.body)->cores, ~(1u << 11));
+	ctx = ct_ctx_new(card, 2);
+	queue = ct_queue_new(ctx, NULL);
+	cb = compute(SPYRE_PROGRAM_BASE, 0, 0);
+	cb.u.compute.core_mask = 1u << 11;
+	assert_int_equal(ct_run(queue, &cb), SPYRE_ERR_CORES);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_matmul, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_deadlock, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_watchdog_and_timeout, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_program_fault, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hardware_faults, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lost_core, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
