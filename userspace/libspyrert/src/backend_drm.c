@@ -90,7 +90,7 @@ static uint32_t read_state(const char *dir)
 	char line[64];
 	size_t i, k;
 
-	if (!read_line(dir, "state", line, sizeof(line)))
+	if (!read_line(dir, "spyre/state", line, sizeof(line)))
 		return SPYRE_STATE_UNSPECIFIED;
 	for (k = 0; line[k]; k++) {
 		if (line[k] == '_' || line[k] == ' ')
@@ -124,7 +124,7 @@ static bool look_at(int number, struct rt_card *card)
 				 slash + 1);
 	}
 	card->info.numa_node = read_line(dir, "numa_node", line, sizeof(line)) ? atoi(line) : -1;
-	if (!read_line(dir, "serial", card->info.serial, sizeof(card->info.serial)))
+	if (!read_line(dir, "spyre/serial", card->info.serial, sizeof(card->info.serial)))
 		card->info.serial[0] = '\0';
 	card->info.link_speed = read_speed(dir, "current_link_speed");
 	card->info.link_speed_max = read_speed(dir, "max_link_speed");
