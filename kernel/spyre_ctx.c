@@ -293,12 +293,13 @@ void spyre_ctx_close(struct spyre_ctx *ctx)
 		 * An answer that is no confirmation leaves the card's state unknown as well as none does. A reset is
 		 * the only way to be sure that it touches nothing any more.
 		 */
-		drm_err(&sdev->drm, "the end of context %u was not confirmed (%d)\n", ctx->id, ret);
 		mutex_lock(&sdev->limbo_lock);
 		list_add(&ctx->limbo, &sdev->limbo);
 		mutex_unlock(&sdev->limbo_lock);
 		mutex_unlock(&ctx->lock);
-		spyre_reset_request(sdev, SPYRE_RUNG_FIRMWARE, "a context did not end");
+		/* With the mailbox down a reset is on its way already. */
+		if (READ_ONCE(sdev->mbox.up))
+			spyre_reset_request(sdev, SPYRE_RUNG_FIRMWARE, "a context did not end");
 		return;
 	}
 	detach(ctx);

@@ -28,6 +28,12 @@
 #define AREA_MAX	SZ_256M
 #define AREA_MIN	SZ_16M
 
+/* A reset in progress is worth waiting for: it is bounded. */
+int spyre_wait_recovered(struct spyre_device *sdev)
+{
+	return wait_event_interruptible(sdev->reset.over, !READ_ONCE(sdev->recovering)) ? -EINTR : 0;
+}
+
 /**
  * spyre_enter - begin to use the card
  * @sdev: card
@@ -39,12 +45,23 @@
  */
 int spyre_enter(struct spyre_device *sdev, const struct spyre_file *file)
 {
-	int ret = down_read_interruptible(&sdev->reset_sem);
+	int ret;
 
-	if (ret)
-		return ret;
-	if (sdev->card_ok && (!file || file->gen == sdev->gen))
-		return 0;
+	for (;;) {
+		ret = down_read_interruptible(&sdev->reset_sem);
+		if (ret)
+			return ret;
+		if (file && file->gen != sdev->gen)
+			break;
+		if (sdev->card_ok)
+			return 0;
+		if (!sdev->recovering)
+			break;
+		up_read(&sdev->reset_sem);
+		ret = spyre_wait_recovered(sdev);
+		if (ret)
+			return ret;
+	}
 	up_read(&sdev->reset_sem);
 	return -ENODEV;
 }
@@ -58,7 +75,12 @@ static int spyre_open(struct drm_device *drm, struct drm_file *drm_file)
 {
 	struct spyre_device *sdev = to_spyre(drm);
 	struct spyre_file *file;
+	int ret;
 
+	/* A file opened before the generation moves would be stale at once. */
+	ret = spyre_wait_recovered(sdev);
+	if (ret)
+		return ret;
 	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
 	if (!file)
 		return -ENOMEM;
@@ -257,6 +279,7 @@ static void spyre_stop(struct spyre_device *sdev)
 	spyre_reset_fini(sdev);
 	down_write(&sdev->reset_sem);
 	sdev->card_ok = false;
+	spyre_recovery_over(sdev);
 	down_write(&sdev->mmio_sem);
 	sdev->mmio_ok = false;
 	up_write(&sdev->mmio_sem);

@@ -89,6 +89,8 @@ struct spyre_device {
 	struct rw_semaphore reset_sem;
 	/** @card_ok: the card can be talked to; written under @reset_sem (write) */
 	bool card_ok;
+	/** @recovering: a reset is under way, @card_ok will be true or the card be off soon; as @card_ok */
+	bool recovering;
 	/** @gone: the PCI function is being taken away for good; written under @reset_sem (write) */
 	bool gone;
 	/** @suspended: stopped by suspend; written under @reset_sem (write) */
@@ -201,6 +203,7 @@ static inline void spyre_ring_doorbell(struct spyre_device *sdev, u32 page, u32 
 	writel(tail, sdev->doorbells + (size_t)page * SPYRE_DB_PAGE_SIZE);
 }
 
+int spyre_wait_recovered(struct spyre_device *sdev);
 int spyre_enter(struct spyre_device *sdev, const struct spyre_file *file);
 void spyre_exit(struct spyre_device *sdev);
 

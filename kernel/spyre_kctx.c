@@ -120,7 +120,7 @@ int spyre_kctx_clear(struct spyre_device *sdev, const u32 *pages, u32 n)
 	ret = spyre_vm_invalidate(ctx);
 	if (!ret) {
 		ret = wait_done(sdev, ctx->kqueue, submit(sdev, ctx->kqueue, &cb));
-		if (ret)
+		if (ret && READ_ONCE(sdev->mbox.up))
 			spyre_reset_request(sdev, SPYRE_RUNG_FIRMWARE, "clearing memory failed");
 	}
 	for (i = 0; i < n; i++)

@@ -375,7 +375,9 @@ static int end(struct spyre_queue *q)
 
 	if (ret) {
 		list_add(&q->zombie, &ctx->zombies);
-		spyre_reset_request(ctx->sdev, SPYRE_RUNG_FIRMWARE, "a queue did not end");
+		/* With the mailbox down a reset is on its way already. */
+		if (READ_ONCE(ctx->sdev->mbox.up))
+			spyre_reset_request(ctx->sdev, SPYRE_RUNG_FIRMWARE, "a queue did not end");
 		return -EIO;
 	}
 	spyre_queue_release(q);

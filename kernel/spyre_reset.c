@@ -40,6 +40,16 @@ void spyre_reset_request(struct spyre_device *sdev, enum spyre_rung rung, const 
 		queue_work(system_unbound_wq, &r->work);
 }
 
+/* The card is up or off: whoever waited looks again. Requests made meanwhile are dealt with. reset_sem: write. */
+void spyre_recovery_over(struct spyre_device *sdev)
+{
+	spin_lock_irq(&sdev->reset.lock);
+	sdev->reset.wanted = SPYRE_RUNG_NONE;
+	spin_unlock_irq(&sdev->reset.lock);
+	WRITE_ONCE(sdev->recovering, false);
+	wake_up_all(&sdev->reset.over);
+}
+
 static bool too_often(struct spyre_reset *r, enum spyre_rung rung)
 {
 	unsigned long *stamps = r->stamps[rung == SPYRE_RUNG_FLR];
@@ -110,6 +120,7 @@ static void die(struct spyre_device *sdev)
 	spyre_fw_stop(sdev);
 	pci_clear_master(sdev->pdev);
 	spyre_lose_all(sdev, SPYRE_ERR_RESET);
+	spyre_recovery_over(sdev);
 	drm_err(&sdev->drm, "card is off; unbind and bind it again, or power-cycle the machine\n");
 	spyre_compat_wedged(&sdev->drm);
 }
@@ -205,7 +216,7 @@ static void reset_work(struct work_struct *work)
 	r->wanted = SPYRE_RUNG_NONE;
 	spin_unlock_irq(&r->lock);
 	/* What was wrong may have been set right by a reset of someone else's. */
-	if (!rung || sdev->gone || sdev->suspended || (!sdev->card_ok && !sdev->kctx)) {
+	if (!rung || sdev->gone || sdev->suspended || !sdev->card_ok) {
 		up_write(&sdev->reset_sem);
 		return;
 	}
@@ -220,6 +231,7 @@ static void reset_work(struct work_struct *work)
 	if (rung == SPYRE_RUNG_FIRMWARE) {
 		ret = spyre_restart(sdev);
 		if (!ret) {
+			spyre_recovery_over(sdev);
 			drm_info(&sdev->drm, "firmware restarted, contexts go on\n");
 			up_write(&sdev->reset_sem);
 			return;
@@ -232,6 +244,7 @@ static void reset_work(struct work_struct *work)
 		rung = SPYRE_RUNG_DEAD;
 	}
 	sdev->card_ok = false;
+	WRITE_ONCE(sdev->recovering, true);
 	spyre_mbox_stop(sdev, -EIO);
 	up_write(&sdev->reset_sem);
 
@@ -240,6 +253,9 @@ static void reset_work(struct work_struct *work)
 	 * while it waits for this work: hence only a try, and the look at gone.
 	 */
 	for (tries = 0; rung == SPYRE_RUNG_FLR && tries < 100 && !READ_ONCE(sdev->gone); tries++) {
+		/* Someone else's reset of the function does as well. */
+		if (READ_ONCE(sdev->card_ok))
+			break;
 		ret = pci_try_reset_function(sdev->pdev);
 		if (ret != -EAGAIN) {
 			if (ret)
@@ -249,7 +265,7 @@ static void reset_work(struct work_struct *work)
 		msleep(20);
 	}
 	down_write(&sdev->reset_sem);
-	if (!sdev->card_ok && !sdev->gone)
+	if (!sdev->card_ok && sdev->recovering && !sdev->gone)
 		die(sdev);
 	up_write(&sdev->reset_sem);
 }
@@ -309,6 +325,7 @@ void spyre_reset_watch(struct spyre_device *sdev)
 void spyre_reset_init(struct spyre_device *sdev)
 {
 	spin_lock_init(&sdev->reset.lock);
+	init_waitqueue_head(&sdev->reset.over);
 	INIT_WORK(&sdev->reset.work, reset_work);
 	INIT_DELAYED_WORK(&sdev->reset.watch, watch_work);
 }
@@ -329,6 +346,7 @@ static void reset_prepare(struct pci_dev *pdev)
 
 	down_write(&sdev->reset_sem);
 	sdev->card_ok = false;
+	WRITE_ONCE(sdev->recovering, true);
 	hide_card(sdev);
 	spyre_mbox_stop(sdev, -EIO);
 	spyre_fw_stop(sdev);
@@ -347,6 +365,7 @@ static void bring_back(struct spyre_device *sdev)
 		sdev->fw_gen = spyre_read(sdev, SPYRE_REG_RESET_GEN);
 		atomic_inc(&sdev->reset.flr);
 		show_card(sdev);
+		spyre_recovery_over(sdev);
 		drm_info(&sdev->drm, "reset: card is online again, generation %u\n", sdev->gen);
 	} else if (!sdev->gone) {
 		drm_err(&sdev->drm, "card did not come back after a reset (%d)\n", ret);
@@ -371,6 +390,7 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 		return PCI_ERS_RESULT_CAN_RECOVER;
 	down_write(&sdev->reset_sem);
 	sdev->card_ok = false;
+	WRITE_ONCE(sdev->recovering, true);
 	hide_card(sdev);
 	spyre_mbox_stop(sdev, -EIO);
 	if (state == pci_channel_io_perm_failure)

@@ -4,6 +4,7 @@
 
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 struct pci_error_handlers;
@@ -27,6 +28,7 @@ enum spyre_rung {
  * @beat: heartbeat at the last look; of the watch
  * @firmware: restarts done
  * @flr: function-level resets done, those of others included
+ * @over: who waits for &spyre_device.recovering to end
  * @stamps: jiffies of the last restarts and resets, for rate limiting; of @work
  */
 struct spyre_reset {
@@ -38,6 +40,7 @@ struct spyre_reset {
 	u32 beat;
 	atomic_t firmware;
 	atomic_t flr;
+	wait_queue_head_t over;
 	unsigned long stamps[2][4];
 };
 
@@ -48,6 +51,7 @@ void spyre_reset_fini(struct spyre_device *sdev);
 void spyre_reset_request(struct spyre_device *sdev, enum spyre_rung rung, const char *reason);
 void spyre_reset_watch(struct spyre_device *sdev);
 void spyre_lose_all(struct spyre_device *sdev, u32 status);
+void spyre_recovery_over(struct spyre_device *sdev);
 void spyre_quiesce(struct spyre_device *sdev);
 int spyre_restart(struct spyre_device *sdev);
 int spyre_boot_and_restore(struct spyre_device *sdev, bool memory_kept);
