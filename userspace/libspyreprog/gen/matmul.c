@@ -17,8 +17,7 @@
  * of the last. PT loads tile t + 1 while it works on t. Results go PT, PE (bias), SFP (activation), LXSU into one of two
  * stages in LX (tags STAGED, EMPTY), from where L3SU stores them.
  */
-#include <stdlib.h>
-#include <string.h>
+#include <math.h>
 
 #include "gen.h"
 
@@ -106,7 +105,10 @@ static bool chunk(struct plan *pl)
 	return false;
 }
 
-/* Core cycles, roughly: the slower of arithmetic and memory, plus what each instruction costs to fetch. */
+/*
+ * Core cycles, roughly: the slowest of arithmetic, memory (100 bytes a cycle) and one core's loads (8 bytes a
+ * cycle), plus a little for all of them and for each instruction.
+ */
 static double cost(const struct plan *pl)
 {
 	double units = (double)pl->cm * pl->cn, cores = (double)pl->gm * pl->gn;
@@ -114,15 +116,16 @@ static double cost(const struct plan *pl)
 	double compute = units * (pl->kt * mm + 2.0 * pl->rb * pl->wc + 400);
 	double a = (double)pl->rb * pl->kt * SPYRE_STICK, b = (double)pl->upu * pl->kt * TILE_BYTES;
 	double c = (double)pl->rb * pl->upu * pl->wc * SPYRE_STICK;
-	double bytes;
+	double bytes, core;
 
 	a *= pl->resident ? pl->cm : units;
 	b *= pl->resident ? pl->cn : units;
+	core = (a + b) / 8;
 	bytes = pl->multicast ? a * pl->gm + b * pl->gn : (a + b) * cores;
 	bytes += c * units * cores;
 	bytes /= 100;
-	return (compute > bytes ? compute : bytes) + 0.1 * (compute + bytes) +
-	       units * pl->kt * cores * 2 + (pl->resident ? 0 : 100);
+	return fmax(fmax(compute, bytes), core) + 0.1 * (compute + bytes + core) +
+	       units * pl->kt * cores + (pl->resident ? 0 : 100);
 }
 
 static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint32_t ncores)
