@@ -271,8 +271,15 @@ static struct job *load(struct spyre_soc *soc, struct spyre_rb *rb)
 		free(raw);
 		return NULL;
 	}
-	/* What was copied is what is checked: its own header may differ from the one read first. */
+	/*
+	 * What was copied is what is checked: its own header may differ from the one read first. Hashing 16 MiB
+	 * takes longer than an invalidation may wait, and touches no memory of the card.
+	 */
+	if (soc->req.mem->active)
+		soc->req.mem->active(soc->req.mem->opaque, 0, false);
 	job = spyre_job_decode(raw, h.size, &e);
+	if (soc->req.mem->active)
+		soc->req.mem->active(soc->req.mem->opaque, 0, true);
 	if (!job) {
 		free(raw);
 		if (e.code)
@@ -389,6 +396,12 @@ bool spyre_soc_prepare(struct spyre_soc *soc, const struct spyre_soc_job *req, s
 
 	memset(time, 0, sizeof(*time));
 	fail(rb, SPYRE_OK);
+	rb->rb_hmierr_mode = SPYRE_HMI_NONE;
+	rb->rb_hmierr_addr = 0;
+	rb->rb_hmierr_syndrome = SPYRE_SYN_NONE;
+	rb->rb_hmierr_snid = 0;
+	rb->nstuck = 0;
+	memset(rb->stuck, 0, sizeof(rb->stuck));
 	soc->req = *req;
 	soc->job = NULL;
 	soc->nstuck = 0;

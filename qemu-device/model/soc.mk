@@ -28,6 +28,6 @@ $(foreach t,$(call soc_have,test_soc),$(eval $(call soc_test,$(t),_tsan,$(MODEL_
 $(B)/tests/bench/bench_soc: tests/bench/bench_soc.c $(MODEL_LIB) $(soc_prog)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -O2 $(WARN) $(INC) $(soc_inc) -o $@ $^ -lm
+	$(Q)$(CC) $(CFLAGS) -O2 $(WARN) $(INC) $(soc_inc) -o $@ $^ -lm -ldl
 
 ALL += $(if $(wildcard tests/bench/bench_soc.c),$(B)/tests/bench/bench_soc)

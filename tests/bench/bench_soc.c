@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Speed of the SoC alone: whole products against OpenBLAS (loaded if the host has it) and against the PT
+ * kernel's own rate; elementwise addition against memcpy; launches; what the timing pass costs. One JSON object
+ * a line, medians of interleaved rounds. bench_soc [threads [rounds]]
+ */
+#include <dlfcn.h>
+#include <time.h>
+
+#include "pt.h"
+#include "spyregen.h"
+#include "test_soc_env.h"
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+static int cmp(const void *x, const void *y)
+{
+	double a = *(const double *)x, b = *(const double *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+static double median(double *v, unsigned int n)
+{
+	qsort(v, n, sizeof(*v), cmp);
+	return n & 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+static void print(const char *id, double v, const char *unit, const char *against, double w, bool higher)
+{
+	printf("{\"figure\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"against\": \"%s\", \"against_value\": %.6g, "
+	       "\"ratio\": %.4g, \"better\": \"%s\"}\n", id, v, unit, against, w, w ? v / w : 0,
+	       higher ? "higher" : "lower");
+	fflush(stdout);
+}
+
+typedef void sgemm_fn(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
+
+#define ROUNDS_MAX 51u
+
+static double launch(struct env *e, const uint64_t *syms, unsigned int n)
+{
+	double t = now();
+
+	if (env_run(e, syms, n) != SPYRE_OK) {
+		fprintf(stderr, "bench_soc: status %u code %u\n", e->rb.status, e->rb.err_code);
+		exit(1);
+	}
+	return now() - t;
+}
+
+static void load(struct env *e, struct spyreprog_job *job, const char *err)
+{
+	if (!job) {
+		fprintf(stderr, "bench_soc: %s\n", err);
+		exit(1);
+	}
+	env_load_job(e, job);
+}
+
+static void fill(struct env *e, unsigned int s, enum spyre_format fmt, uint64_t bytes)
+{
+	uint8_t *p = env_map(e, s, bytes);
+	uint64_t i;
+
+	for (i = 0; i < bytes; i += 2) {
+		/* DL16 between 1/4 and 4; any byte is an int8. */
+		uint16_t v = (uint16_t)(fmt == SPYRE_SENINT8 ? i * 40503u : 0x3a00 + (i * 40503u >> 4) % 0x800);
+
+		memcpy(p + i, &v, 2);
+	}
+}
+
+static void matmul(unsigned int threads, unsigned int rounds, enum spyre_format in, const char *id)
+{
+	struct spyregen_matmul mm = {
+		.m = 2048, .n = 2048, .k = 2048, .in = in,
+		.out = in == SPYRE_SENINT8 ? SPYRE_IEEE_INT32 : SPYRE_SEN169_FP16,
+	};
+	uint64_t syms[3] = { 0, ENV_SEGMENT(1), ENV_SEGMENT(2) };
+	double ours[ROUNDS_MAX], theirs[ROUNDS_MAX], kernel[ROUNDS_MAX], flops = 2.0 * 2048 * 2048 * 2048, t;
+	struct timespec c0, c1;
+	float *a = NULL, *b = NULL, *c = NULL;
+	void *lib = dlopen("libopenblas.so.0", RTLD_NOW), *p;
+	sgemm_fn *sgemm = lib ? (sgemm_fn *)dlsym(lib, "cblas_sgemm") : NULL;
+	void (*set)(int) = lib ? (void (*)(int))dlsym(lib, "openblas_set_num_threads") : NULL;
+	struct pt_tile *tile;
+	uint32_t *rows;
+	unsigned int i, k;
+	struct env e;
+	char err[200];
+
+	env_init(&e, threads);
+	load(&e, spyregen_matmul(&mm, err), err);
+	fill(&e, 0, in, spyregen_bytes(in, 2048, 2048));
+	fill(&e, 1, in, spyregen_weight_bytes(in, 2048, 2048));
+	env_map(&e, 2, spyregen_bytes(mm.out, 2048, 2048));
+	if (posix_memalign(&p, 64, sizeof(*tile)))
+		exit(1);
+	tile = p;
+	if (posix_memalign(&p, 64, 128 * 256))
+		exit(1);
+	rows = p;
+	memset(rows, 0, 128 * 256);
+	if (sgemm) {
+		if (set)
+			set((int)threads);
+		a = calloc(2048 * 2048, 4);
+		b = calloc(2048 * 2048, 4);
+		c = calloc(2048 * 2048, 4);
+		for (i = 0; i < 2048 * 2048; i++)
+			a[i] = b[i] = (float)(i % 17) / 16;
+	}
+	t = now();
+	launch(&e, syms, 3);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &c0);
+	spyre_soc_reset(e.soc, 0xffffffff);
+	{
+		/* The timing pass alone, with the loading of the container. */
+		struct spyre_soc_job job = { .bootaddr = ENV_SEGMENT(7), .nsymbols = 3, .mem = &e.mem,
+					     .symbols = ENV_SEGMENT(7) + e.len[7] - ENV_SYMBOLS };
+
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &c0);
+		if (!spyre_soc_prepare(e.soc, &job, &e.time, &e.rb))
+			exit(1);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &c1);
+	}
+	t = (double)(c1.tv_sec - c0.tv_sec) + (c1.tv_nsec - c0.tv_nsec) * 1e-9;
+	for (i = 0; i < rounds; i++) {
+		double s;
+
+		ours[i] = flops / launch(&e, syms, 3) / 1e9;
+		s = now();
+		if (sgemm)
+			sgemm(101, 111, 111, 2048, 2048, 2048, 1, a, 2048, b, 2048, 0, c, 2048);
+		theirs[i] = flops / (now() - s) / 1e9;
+		spyre_pt_ops_best()->load(tile, e.seg[1], in);
+		s = now();
+		for (k = 0; k < 2000; k++)
+			spyre_pt_ops_best()->mm(rows, e.seg[0], 128, tile, in, true);
+		kernel[i] = 2000 * 2.0 * 128 * 64 * (in == SPYRE_SENINT8 ? 128 : 64) / (now() - s) / 1e9;
+	}
+	flops /= 1e9;
+	if (sgemm)
+		print(id, median(ours, rounds), "GOP/s", "OpenBLAS sgemm, same threads", median(theirs, rounds), true);
+	snprintf(err, sizeof(err), "%s-kernel", id);
+	print(err, median(ours, rounds), "GOP/s", "PT kernel on one thread, times threads",
+	      median(kernel, rounds) * threads, true);
+	snprintf(err, sizeof(err), "%s-timing", id);
+	print(err, t, "s", "its functional pass", flops / median(ours, rounds), false);
+	free(a);
+	free(b);
+	free(c);
+	free(tile);
+	free(rows);
+	env_free(&e);
+}
+
+static void add(unsigned int threads, unsigned int rounds)
+{
+	struct spyregen_elementwise ew = {
+		.op = SPYREGEN_ADD, .m = 8192, .n = 4096, .in = SPYRE_SEN169_FP16, .out = SPYRE_SEN169_FP16,
+	};
+	uint64_t bytes = spyregen_bytes(ew.in, ew.m, ew.n), syms[3] = { 0, ENV_SEGMENT(1), ENV_SEGMENT(2) };
+	double ours[ROUNDS_MAX], theirs[ROUNDS_MAX];
+	unsigned int i;
+	struct env e;
+	char err[200];
+
+	env_init(&e, threads);
+	load(&e, spyregen_elementwise(&ew, err), err);
+	fill(&e, 0, ew.in, bytes);
+	fill(&e, 1, ew.in, bytes);
+	env_map(&e, 2, bytes);
+	launch(&e, syms, 3);
+	for (i = 0; i < rounds; i++) {
+		double s;
+
+		ours[i] = (double)bytes / launch(&e, syms, 3) / 1e9;
+		s = now();
+		memcpy(e.seg[2], e.seg[0], bytes);
+		theirs[i] = (double)bytes / (now() - s) / 1e9;
+	}
+	print("soc-add-64m", median(ours, rounds), "GB/s of result", "memcpy of as many bytes", median(theirs, rounds), true);
+	env_free(&e);
+}
+
+static void small(unsigned int threads)
+{
+	struct spyreprog_job *j = spyreprog_job_new();
+	int p = spyreprog_job_program(j, SPYRE_UNIT_L3LU);
+	double t;
+	struct env e;
+	unsigned int i;
+
+	env_init(&e, threads);
+	spyreprog_job_unit(j, 0, SPYRE_UNIT_L3LU, 0, p);
+	env_load_job(&e, j);
+	launch(&e, NULL, 0);
+	t = now();
+	for (i = 0; i < 20000; i++)
+		launch(&e, NULL, 0);
+	print("soc-launch", (now() - t) / 20000, "s", "", 0, false);
+	env_free(&e);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int threads = argc > 1 ? (unsigned int)atoi(argv[1]) : 2;
+	unsigned int rounds = argc > 2 ? (unsigned int)atoi(argv[2]) : 5;
+
+	if (!threads || !rounds || rounds > ROUNDS_MAX) {
+		fprintf(stderr, "usage: bench_soc [threads [rounds, up to %u]]\n", ROUNDS_MAX);
+		return 2;
+	}
+	/* They would slow the other side down. */
+	unsetenv("OPENBLAS_CORETYPE");
+	unsetenv("OPENBLAS_L2_SIZE");
+	matmul(threads, rounds, SPYRE_SEN169_FP16, "soc-matmul-dl16");
+	matmul(threads, rounds, SPYRE_SENINT8, "soc-matmul-int8");
+	add(threads, rounds);
+	small(threads);
+	return 0;
+}
