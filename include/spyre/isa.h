@@ -229,7 +229,11 @@ enum spyre_op {
 	SPYRE_OP_ST = 0x21,
 
 	/* PT. 128 rows of partial sums, 64 lanes of fp32 (int32 for integer formats). */
-	SPYRE_OP_PT_LDW = 0x30,		/* load port: 64 words from FIFO d into tile a (0 to 7) in format b; asynchronous */
+	/*
+	 * Load port: 64 words from FIFO d into tile a (0 to 7) in format b; asynchronous, up to 8 pending. Word k is
+	 * row k of W (64 columns); in SENINT8 word w is rows 2w and 2w + 1. Formats: the 16-bit ones and SENINT8.
+	 */
+	SPYRE_OP_PT_LDW = 0x30,
 	SPYRE_OP_PT_MM = 0x31,		/* n (1 to 128) words of FIFO d times tile a, format b; word i into row imm + i; c = 1: onto the row, 0: onto zero */
 	SPYRE_OP_PT_PSOUT = 0x32,	/* rows imm to imm + n - 1 to FIFO d, two words each */
 	SPYRE_OP_PT_PSIN = 0x33,	/* the same rows from FIFO d, two words each (format b: IEEE_FP32 or IEEE_INT32) */
@@ -240,8 +244,8 @@ enum spyre_op {
 	SPYRE_OP_SUB = 0x42,
 	SPYRE_OP_MUL = 0x43,
 	SPYRE_OP_FMA = 0x44,		/* b * c + d, fused */
-	SPYRE_OP_MIN = 0x45,		/* a NaN operand gives the NaN */
-	SPYRE_OP_MAX = 0x46,
+	SPYRE_OP_MIN = 0x45,		/* b < c ? b : c; a NaN operand gives the NaN */
+	SPYRE_OP_MAX = 0x46,		/* b > c ? b : c, the same */
 	SPYRE_OP_ABS = 0x47,
 	SPYRE_OP_NEG = 0x48,
 	SPYRE_OP_CMPEQ = 0x49,		/* 1.0 or 0.0 */
@@ -277,7 +281,7 @@ enum spyre_op {
 	SPYRE_OP_RSUM = 0x70,		/* sum of the 64 lanes of b in every lane: pairwise tree, lane i + lane i + 32, then 16, ... */
 	SPYRE_OP_RMAX = 0x71,
 	SPYRE_OP_RMIN = 0x72,
-	SPYRE_OP_RARGMAX = 0x73,	/* int32 lane number of the first maximum, in every lane */
+	SPYRE_OP_RARGMAX = 0x73,	/* int32 lane number of the first maximum, in every lane; NaN is greater than all */
 };
 
 /* --- Errors --------------------------------------------------------------------------------- */
