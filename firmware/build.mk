@@ -97,3 +97,13 @@ endef
 $(eval $(call fw_card_test,test_fw_card test_fw_stress test_fw_compute,,$(SAN),$(FW_PROG_ASAN) $(MODEL_LIB_ASAN)))
 # GCC does not model the fences of cardtest.c here; what they order are atomics.
 $(eval $(call fw_card_test,test_fw_stress,_tsan,$(MODEL_TSAN) -Wno-tsan,$(MODEL_LIB_TSAN)))
+
+# --- Speed: $(B)/tests/bench/bench_fw ------------------------------------------------------------
+
+FW_BENCH := $(B)/tests/bench/bench_fw
+$(FW_BENCH): tests/bench/bench_fw.c tests/unit/cardtest.c tests/unit/cardtest.h $(MODEL_LIB) | $(FW_IMAGE)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(FW_CARD_FLAGS) -o $@ tests/bench/bench_fw.c tests/unit/cardtest.c $(MODEL_LIB) -lm
+
+ALL += $(FW_BENCH)

@@ -217,7 +217,9 @@ static enum step step(struct queue *q, u64 now)
 		}
 		q->checked = 1;
 	}
-	if (!first && ((cb->flags & SPYRE_CB_F_BARRIER) || cb->type == SPYRE_CB_SIGNAL))
+	/* Both say that what came before is done: a fence's value, and the time at which. */
+	if (!first && ((cb->flags & SPYRE_CB_F_BARRIER) || cb->type == SPYRE_CB_SIGNAL ||
+		       cb->type == SPYRE_CB_TIMESTAMP))
 		return STEP_BLOCKED;
 	kind = cb_kind(cb->type);
 	if (kind == FW_KIND_CORE)

@@ -28,22 +28,27 @@ static void nap(void)
 	nanosleep(&ts, NULL);
 }
 
-/* Bounded polling: spins a little, then gives the card's threads the processor. */
+/* Bounded polling: spins longer than the card needs for little work, then gives up the processor. */
+#define SPIN_NS		200000
+
 struct poll {
-	uint64_t end;
-	unsigned int n;
+	uint64_t start, end;
 };
 
 static struct poll poll_start(int timeout_ms)
 {
-	return (struct poll){ .end = ct_now_ns() + timeout_ms * 1000000ull };
+	uint64_t now = ct_now_ns();
+
+	return (struct poll){ .start = now, .end = now + timeout_ms * 1000000ull };
 }
 
 static bool poll_again(struct poll *p)
 {
-	if (++p->n < 2000)
+	uint64_t now = ct_now_ns();
+
+	if (now - p->start < SPIN_NS)
 		return true;
-	if (ct_now_ns() > p->end)
+	if (now > p->end)
 		return false;
 	nap();
 	return true;

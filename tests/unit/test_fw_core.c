@@ -362,6 +362,8 @@ static void test_barrier_and_order(void **state)
 	put(&q, cb_of(SPYRE_CB_NOP, 0));				/* 2: at once */
 	put(&q, cb_of(SPYRE_CB_DMAI, SPYRE_CB_F_BARRIER));		/* 3: after all */
 	put(&q, sync_cb(SPYRE_CB_SIGNAL, 0, FENCES, 5));		/* 4 */
+	put(&q, cb_of(SPYRE_CB_DMAI, 0));				/* 5 */
+	put(&q, sync_cb(SPYRE_CB_TIMESTAMP, 0, FENCES + 8, 0));		/* 6: when 5 is done */
 	submit(&q);
 	mock_run();
 	assert_true(mock.engine[5].busy && mock.engine[0].busy && !mock.engine[1].busy);
@@ -383,6 +385,12 @@ static void test_barrier_and_order(void **state)
 	assert_int_equal(*(u64 *)mock_at(FENCES), 5);
 	assert_int_equal(q.st->last_fence, 5);
 	assert_int_equal(q.st->done, 5);
+	assert_int_equal(*(u64 *)mock_at(FENCES + 8), 0);
+	mock.time += 1000;
+	mock_finish(0, SPYRE_OK, 100);
+	mock_run();
+	assert_int_equal(*(u64 *)mock_at(FENCES + 8), mock.time);
+	assert_int_equal(q.st->done, 7);
 }
 
 /* Engines of a kind run beside each other, start order within the queue is kept. */
