@@ -1538,6 +1538,8 @@ static int do_wait(struct model_dev *d, struct drm_spyre_wait *a)
 	const struct drm_spyre_wait_entry *e = (const void *)(uintptr_t)a->entries;
 	struct condition w[WAIT_MAX] = { 0 };
 	struct model_card *c = d->card;
+	struct model_bo *pages = NULL;
+	struct spyre_arm *arm = NULL;
 	uint32_t i, ok, n = 0;
 	int ret = 0, h;
 
@@ -1576,6 +1578,12 @@ static int do_wait(struct model_dev *d, struct drm_spyre_wait *a)
 	}
 	if (d->lost)
 		ret = -ENODEV;
+	/* A reset takes the context away; what is waited on stays until this wait has ended. */
+	if (!ret && d->pages) {
+		pages = d->pages;
+		pages->refs++;
+		arm = d->arm;
+	}
 	pthread_mutex_unlock(&c->lock);
 	while (!ret) {
 		struct timespec ts;
@@ -1589,8 +1597,8 @@ static int do_wait(struct model_dev *d, struct drm_spyre_wait *a)
 		 * Arm, full fence, look: a card that moves later finds the arm word changed and interrupts;
 		 * one that moved before is seen by the look.
 		 */
-		if (d->arm)
-			__atomic_fetch_add(&d->arm->arm, 1, __ATOMIC_SEQ_CST);
+		if (arm)
+			__atomic_fetch_add(&arm->arm, 1, __ATOMIC_SEQ_CST);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		for (i = ok = 0; i < n && !ret; i++) {
 			h = holds(&w[i]);
@@ -1620,6 +1628,7 @@ static int do_wait(struct model_dev *d, struct drm_spyre_wait *a)
 	pthread_mutex_lock(&c->lock);
 	for (i = 0; i < n; i++)
 		bo_put(c, w[i].bo);
+	bo_put(c, pages);
 	pthread_mutex_unlock(&c->lock);
 	return ret;
 }

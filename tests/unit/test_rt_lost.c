@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+/* A card that loses its memory, or its firmware, under a running program: clear errors, then recovery. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "rt.h"
+
+#define LONG	60000000000ull
+
+#define OK(call)									\
+	do {										\
+		enum spyrert_status s_ = (call);					\
+		if (s_ != SPYRERT_SUCCESS)						\
+			fail_msg("%s: %s: %s", #call, spyrert_status_name(s_), spyrert_last_error());	\
+	} while (0)
+
+static struct spyrert *lib;
+static struct spyrert_device *dev;
+
+static void provoke(const char *what, uint64_t arg)
+{
+	struct rt_session *s = dev->session;
+
+	assert_int_equal(s->lib->be->provoke(s->be_dev, what, arg), 0);
+}
+
+static void copy_works(void)
+{
+	uint8_t a[3000], b[3000];
+	spyrert_ptr d;
+
+	memset(a, 0x3c, sizeof(a));
+	memset(b, 0, sizeof(b));
+	OK(spyrert_malloc(dev, sizeof(a), &d));
+	OK(spyrert_memcpy_h2d(dev, d, a, sizeof(a)));
+	OK(spyrert_memcpy_d2h(dev, b, d, sizeof(b)));
+	assert_memory_equal(a, b, sizeof(a));
+	OK(spyrert_free(dev, d));
+}
+
+static void *wait_stream(void *arg)
+{
+	return (void *)(intptr_t)spyrert_stream_synchronize(arg, LONG);
+}
+
+static void lost_and_recovered(void **state)
+{
+	struct spyrert_device_props before, after;
+	struct spyrert_stream *st, *idle, *def;
+	struct spyrert_error_info e;
+	struct spyrert_event *ev;
+	pthread_t thread;
+	uint64_t *w;
+	spyrert_ptr d;
+	uint8_t *pin;
+	void *ret;
+
+	(void)state;
+	OK(spyrert_device_get_props(dev, &before, sizeof(before)));
+	copy_works();
+	OK(spyrert_malloc(dev, 4096, &d));
+	OK(spyrert_host_alloc(dev, 256, (void **)&w));
+	OK(spyrert_host_alloc(dev, 4 << 20, (void **)&pin));
+	pin[12345] = 99;
+	*w = 0;
+	OK(spyrert_stream_create(dev, NULL, &st));
+	OK(spyrert_stream_create(dev, NULL, &idle));
+	OK(spyrert_event_create(dev, 0, &ev));
+	OK(spyrert_stream_wait_value(st, w, 1));
+	OK(spyrert_event_record(ev, st));
+	/* Recovery of what is well does nothing. */
+	OK(spyrert_device_recover(dev, 0));
+	assert_int_equal(spyrert_event_query(ev), SPYRERT_NOT_READY);
+	/* Somebody sleeps in the kernel while it happens. */
+	assert_int_equal(pthread_create(&thread, NULL, wait_stream, st), 0);
+	nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	provoke("flr", 0);
+	pthread_join(thread, &ret);
+	assert_int_equal((intptr_t)ret, SPYRERT_ERROR_DEVICE_LOST);
+	OK(spyrert_stream_error(st, &e, sizeof(e)));
+	assert_int_equal(e.status, SPYRERT_ERROR_DEVICE_LOST);
+	assert_non_null(strstr(e.text, "spyrert_device_recover"));
+	/* Everything says so, the idle stream and the device too. */
+	assert_int_equal(spyrert_stream_nop(st), SPYRERT_ERROR_DEVICE_LOST);
+	assert_int_equal(spyrert_stream_nop(idle), SPYRERT_ERROR_DEVICE_LOST);
+	assert_int_equal(spyrert_event_query(ev), SPYRERT_ERROR_DEVICE_LOST);
+	assert_int_equal(spyrert_malloc(dev, 128, &d), SPYRERT_ERROR_DEVICE_LOST);
+	assert_int_equal(spyrert_memcpy_h2d(dev, d, pin, 128), SPYRERT_ERROR_DEVICE_LOST);
+	/* And goes on saying so of what was made before. */
+	OK(spyrert_device_recover(dev, LONG));
+	OK(spyrert_device_get_props(dev, &after, sizeof(after)));
+	assert_int_equal(after.reset_generation, before.reset_generation + 1);
+	copy_works();
+	assert_int_equal(spyrert_stream_nop(st), SPYRERT_ERROR_DEVICE_LOST);
+	assert_int_equal(spyrert_event_record(ev, st), SPYRERT_ERROR_DEVICE_LOST);
+	assert_int_equal(pin[12345], 99);
+	OK(spyrert_host_free(dev, w));
+	OK(spyrert_host_free(dev, pin));
+	spyrert_stream_destroy(st);
+	spyrert_stream_destroy(idle);
+	OK(spyrert_event_destroy(ev));
+	def = spyrert_default_stream(dev);
+	assert_non_null(def);
+	OK(spyrert_stream_create(dev, NULL, &st));
+	OK(spyrert_stream_nop(st));
+	OK(spyrert_stream_synchronize(st, LONG));
+	OK(spyrert_stream_destroy(st));
+}
+
+/* Several times, with a second open that must notice by itself. */
+static void again_with_two(void **state)
+{
+	struct spyrert_device *other;
+	spyrert_ptr d;
+	int i;
+
+	(void)state;
+	OK(spyrert_device_open(lib, 0, &other));
+	OK(spyrert_malloc(other, 128, &d));
+	for (i = 0; i < 3; i++) {
+		copy_works();
+		provoke("flr", 0);
+		assert_int_equal(spyrert_empty_cache(dev) ? 0 : spyrert_malloc(dev, 64 << 20, &d),
+				 SPYRERT_ERROR_DEVICE_LOST);
+		OK(spyrert_device_recover(dev, LONG));
+	}
+	assert_int_equal(spyrert_malloc(other, 100 << 20, &d), SPYRERT_ERROR_DEVICE_LOST);
+	OK(spyrert_device_recover(other, LONG));
+	OK(spyrert_malloc(other, 128, &d));
+	OK(spyrert_device_close(other));
+	copy_works();
+}
+
+/* A copy that the hardware fails: that stream alone has an error, and what RAS said of it. */
+static void dma_abort(void **state)
+{
+	struct spyrert_error_info e;
+	struct spyrert_stream *st;
+	static uint8_t a[8192];
+	spyrert_ptr d;
+
+	(void)state;
+	OK(spyrert_malloc(dev, sizeof(a), &d));
+	OK(spyrert_stream_create(dev, NULL, &st));
+	provoke("dma-abort", 0);
+	/* The error may be there before the call returns. */
+	if (!spyrert_memcpy_h2d_async(st, d, a, sizeof(a)))
+		assert_int_equal(spyrert_stream_synchronize(st, LONG), SPYRERT_ERROR_HARDWARE);
+	OK(spyrert_stream_error(st, &e, sizeof(e)));
+	assert_int_equal(e.card_status, SPYRE_ERR_HW);
+	assert_int_not_equal(e.ras.code, 0);
+	OK(spyrert_stream_reset(st));
+	OK(spyrert_memcpy_h2d_async(st, d, a, sizeof(a)));
+	OK(spyrert_stream_synchronize(st, LONG));
+	OK(spyrert_stream_destroy(st));
+	OK(spyrert_free(dev, d));
+}
+
+/* An interrupt that never comes delays a wait, and no more. */
+static void lost_interrupt(void **state)
+{
+	struct spyrert_stream *st;
+	uint64_t *w;
+	int i;
+
+	(void)state;
+	OK(spyrert_host_alloc(dev, 128, (void **)&w));
+	OK(spyrert_stream_create(dev, NULL, &st));
+	for (i = 0; i < 10; i++) {
+		*w = 0;
+		OK(spyrert_stream_wait_value(st, w, 1));
+		assert_int_equal(spyrert_stream_synchronize(st, 1000000), SPYRERT_ERROR_TIMEOUT);
+		provoke("lost-irq", 1);
+		OK(spyrert_host_write_value(dev, w, 1));
+		OK(spyrert_stream_synchronize(st, LONG));
+	}
+	OK(spyrert_stream_destroy(st));
+	OK(spyrert_host_free(dev, w));
+}
+
+static int open_card(void **state)
+{
+	(void)state;
+	return spyrert_init("model", &lib) || spyrert_device_open(lib, 0, &dev) ? -1 : 0;
+}
+
+static int close_card(void **state)
+{
+	(void)state;
+	return spyrert_device_close(dev) || spyrert_exit(lib) ? -1 : 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lost_and_recovered),
+		cmocka_unit_test(again_with_two),
+		cmocka_unit_test(dma_abort),
+		cmocka_unit_test(lost_interrupt),
+	};
+
+	setenv("SPYRERT_FIRMWARE", FIRMWARE, 0);
+	setenv("SPYRERT_MODEL_TIMING", "off", 0);
+	return cmocka_run_group_tests(tests, open_card, close_card);
+}
