@@ -1099,6 +1099,12 @@ static void error_page_fault(void **state)
 	for (i = n = 0; i < count; i++)
 		n += ras[i].addr == bad && ras[i].seq == e.ras.seq;
 	assert_int_equal(n, 1);
+	/* All of the card's, for who may see them. */
+	count = 64;
+	if (spyrert_device_ras_read(dev, e.ras.seq - 1, ras, &count, sizeof(ras[0])))
+		assert_int_equal(spyrert_last_status(), SPYRERT_ERROR_PERMISSION);
+	else
+		assert_true(count >= 1 && ras[0].seq == e.ras.seq);
 	sticky_and_reset(st, SPYRERT_ERROR_PAGE_FAULT);
 	reset_others();
 	/* The same program with a good address. */

@@ -906,6 +906,19 @@ enum spyrert_status spyrert_ras_read(struct spyrert_device *dev, uint64_t after,
 				     size_t *count, size_t size);
 
 /**
+ * spyrert_device_ras_read() - RAS records of the whole card
+ * @dev: device
+ * @after: only records with a greater .seq
+ * @records: out, as spyrert_ras_read()
+ * @count: in: room, out: records given
+ * @size: sizeof(*records)
+ *
+ * Other users' records are among them, so it needs CAP_PERFMON: else SPYRERT_ERROR_PERMISSION.
+ */
+enum spyrert_status spyrert_device_ras_read(struct spyrert_device *dev, uint64_t after,
+					    struct spyrert_ras *records, size_t *count, size_t size);
+
+/**
  * spyrert_ras_format() - one RAS record as the public one-line JSON
  * @record: record
  * @buf: out, NUL-terminated

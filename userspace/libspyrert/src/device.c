@@ -373,11 +373,11 @@ RT_PUBLIC enum spyrert_status spyrert_device_get_usage(struct spyrert_device *de
 	return SPYRERT_SUCCESS;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_ras_read(struct spyrert_device *dev, uint64_t after,
-					       struct spyrert_ras *records, size_t *count, size_t size)
+static enum spyrert_status ras_read(struct spyrert_device *dev, uint32_t flags, uint64_t after,
+				    struct spyrert_ras *records, size_t *count, size_t size)
 {
 	enum { BATCH = 64 };
-	struct drm_spyre_ras_read rd = { .after = after };
+	struct drm_spyre_ras_read rd = { .flags = flags, .after = after };
 	struct drm_spyre_ras *raw;
 	struct spyrert_ras one;
 	enum spyrert_status status;
@@ -388,7 +388,7 @@ RT_PUBLIC enum spyrert_status spyrert_ras_read(struct spyrert_device *dev, uint6
 	int err;
 
 	if (!count || (*count && !records))
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_ras_read: NULL argument");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "reading RAS records: NULL argument");
 	RT_CHECK_SIZE(size);
 	s = rt_device_session(dev, &status);
 	if (!s)
@@ -403,6 +403,11 @@ RT_PUBLIC enum spyrert_status spyrert_ras_read(struct spyrert_device *dev, uint6
 		rd.records = (uintptr_t)raw;
 		rd.count = BATCH;
 		err = rt_ioctl(s, DRM_IOCTL_SPYRE_RAS_READ, &rd, "RAS_READ");
+		if (err == -EPERM || err == -EACCES) {
+			status = rt_fail(SPYRERT_ERROR_PERMISSION,
+					 "RAS records of the whole card need CAP_PERFMON");
+			break;
+		}
 		if (err) {
 			status = rt_errno(s, err, "reading RAS records");
 			break;
@@ -434,6 +439,19 @@ RT_PUBLIC enum spyrert_status spyrert_ras_read(struct spyrert_device *dev, uint6
 	if (!status)
 		*count = n;
 	return status;
+}
+
+RT_PUBLIC enum spyrert_status spyrert_ras_read(struct spyrert_device *dev, uint64_t after,
+					       struct spyrert_ras *records, size_t *count, size_t size)
+{
+	return ras_read(dev, 0, after, records, count, size);
+}
+
+RT_PUBLIC enum spyrert_status spyrert_device_ras_read(struct spyrert_device *dev, uint64_t after,
+						      struct spyrert_ras *records, size_t *count,
+						      size_t size)
+{
+	return ras_read(dev, DRM_SPYRE_RAS_CARD, after, records, count, size);
 }
 
 RT_PUBLIC enum spyrert_status spyrert_device_synchronize(struct spyrert_device *dev, uint64_t timeout_ns)
