@@ -25,7 +25,7 @@ enum spyre_cb_type {
 /* Flags for every type. */
 #define SPYRE_CB_F_BARRIER	(1u << 0)	/* all earlier CBs of this queue complete first */
 #define SPYRE_CB_F_RESPONSE	(1u << 1)	/* write an RB to the response ring (failures always do) */
-#define SPYRE_CB_F_INTERRUPT	(1u << 2)	/* this completion may interrupt, subject to the arm word */
+#define SPYRE_CB_F_INTERRUPT	(1u << 2)	/* this completion may interrupt, subject to the arm word; so may .done moving */
 /* Flags of single types. */
 #define SPYRE_CB_F_HOST		(1u << 8)	/* SIGNAL, WAIT, TIMESTAMP: the address is an HMVA, else a DMVA */
 #define SPYRE_CB_F_ADD		(1u << 9)	/* SIGNAL: add instead of store; DMVA only */
@@ -80,7 +80,10 @@ struct spyre_cb_fill {
 };
 SPYRE_SIZE(struct spyre_cb_fill, 24);
 
-/* SIGNAL and WAIT compare unsigned; TIMESTAMP stores the 64-bit SoC counter and ignores value. */
+/*
+ * WAIT compares unsigned. TIMESTAMP stores the 64-bit SoC counter and ignores value. SIGNAL and
+ * TIMESTAMP happen after everything before them in the queue has completed, with or without BARRIER.
+ */
 struct spyre_cb_sync {
 	spyre_le64 addr;	/* 8-byte aligned HMVA or DMVA */
 	spyre_le64 value;

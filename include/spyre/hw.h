@@ -49,7 +49,11 @@
 #define SPYRE_REG_RESET_GEN		0x0010u	/* RO counts every loss of card memory */
 #define SPYRE_REG_BOOT_STATUS		0x0014u	/* RO enum spyre_boot_status of the boot ROM */
 #define SPYRE_REG_BOOT_PROGRESS		0x0018u	/* FW enum spyre_boot_progress */
-#define SPYRE_REG_HEARTBEAT		0x001cu	/* RO counts MCU heartbeats; see MCU_HEARTBEAT */
+/*
+ * RO. Counts every 100 ms of card time while jobs are in flight or the core is awake, and with every
+ * mailbox command. That of an idle card stands still: GET_TELEMETRY moves it if the core is alive.
+ */
+#define SPYRE_REG_HEARTBEAT		0x001cu
 #define SPYRE_REG_FW_ADDR		0x0020u	/* 64 RW card address of the image, in the aperture */
 #define SPYRE_REG_FW_LEN		0x0028u	/* RW bytes */
 #define SPYRE_REG_MCU_CTRL		0x002cu	/* RW SPYRE_MCU_CTRL_* */
@@ -124,7 +128,8 @@ enum spyre_boot_status {
 
 /*
  * Page p of BAR4 (4 KiB) belongs to the queue that was created on it. A 32-bit write at offset 0 of
- * the page is a doorbell with the queue's new tail; all else in the page reads zero and is counted in
+ * the page is a doorbell with the queue's new tail. It only wakes: the tail that counts is the shadow
+ * word's, since doorbells of several threads may arrive in any order. All else in the page reads zero and is counted in
  * DB_BAD when written. Blocks of 16 pages (64 KiB) belong to one context.
  */
 #define SPYRE_DB_PAGE_SIZE		0x1000u
