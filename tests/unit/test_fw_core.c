@@ -204,6 +204,21 @@ static void test_messages(void **state)
 	assert_int_equal(id_call(SPYRE_MSG_DUMP_STATE, ~0u, 0), SPYRE_MSG_OK);
 	assert_int_equal(id_call(SPYRE_MSG_DUMP_STATE, 9, 0), SPYRE_MSG_ERR_ID);
 	assert_int_equal(id_call(SPYRE_MSG_INJECT, 99, 0), SPYRE_MSG_ERR_ARG);
+	/* From somebody else, or for a function that is not there. */
+	{
+		struct spyre_msg *m;
+
+		tag = mock_send(SPYRE_MSG_GET_INFO, NULL, 0);
+		m = mock_at(MOCK_BASE + 0x1000 + (tag - 1000) % 256 * sizeof(*m));
+		m->MessageAppId = SPYRE_APP_FW;
+		mock_run();
+		assert_int_equal(mock_answer(tag, NULL), SPYRE_MSG_ERR_ARG);
+		tag = mock_send(SPYRE_MSG_GET_INFO, NULL, 0);
+		m = mock_at(MOCK_BASE + 0x1000 + (tag - 1000) % 256 * sizeof(*m));
+		m->VfId = 1;
+		mock_run();
+		assert_int_equal(mock_answer(tag, NULL), SPYRE_MSG_ERR_ARG);
+	}
 	/* A tail that lies about the ring takes nothing and breaks nothing. */
 	mock.host_reg[SPYRE_REG_MBOX_CMD_TAIL / 4] += 100000;
 	mock.irq |= MCU_IRQ_MBOX;
