@@ -136,7 +136,7 @@ static void select_ctx(u32 v)
 
 static u32 pending(void)
 {
-	return mock.irq | (mock.doorbells ? MCU_IRQ_DOORBELL : 0) |
+	return mock.irq | (mock.doorbells || mock.overflow ? MCU_IRQ_DOORBELL : 0) |
 	       (mock.done_put != mock.done_got ? MCU_IRQ_ENGINE : 0);
 }
 
@@ -149,6 +149,14 @@ static u32 pop_doorbell(void)
 	v = mock.doorbell[0];
 	memmove(mock.doorbell, mock.doorbell + 1, --mock.doorbells * sizeof(v));
 	return v | 1u << 31;
+}
+
+static u32 pop_overflow(void)
+{
+	u32 page = mock.overflow;
+
+	mock.overflow = 0;
+	return page ? (page - 1) | 1u << 31 : 0;
 }
 
 u32 mock_reg_read(u32 off)
@@ -176,7 +184,7 @@ u32 mock_reg_read(u32 off)
 	case MCU_DB_VALUE:
 		return db_value;
 	case MCU_DB_OVERFLOW_POP:
-		return 0;
+		return pop_overflow();
 	case MCU_HOST_REG_VALUE:
 		return host_value;
 	case MCU_MEM_TEST:

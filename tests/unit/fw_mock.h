@@ -32,6 +32,7 @@ struct mock {
 	u32 cores, cores_good, memory_result;
 	u32 temperature, power;
 	u32 doorbell[64], doorbells;
+	u32 overflow;			/* page + 1 in the overflow bitmap */
 	u32 raised[8];
 	u32 heartbeats;
 	u32 sleeps;

@@ -877,6 +877,26 @@ static void test_tail_jump(void **state)
 	assert_int_equal(q.st->error, SPYRE_ERR_QUEUE);
 }
 
+/* A doorbell that met a full FIFO is in the bitmap, without its value; page 0 is a page like others. */
+static void test_overflow(void **state)
+{
+	struct mq q = mq_new(0, 0, 1, 1);
+
+	(void)state;
+	mock_run();
+	put(&q, cb_of(SPYRE_CB_NOP, 0));
+	q.shadow->tail = q.tail;
+	mock_run();
+	assert_int_equal(q.st->done, 0);
+	mock.overflow = 1;
+	mock_run();
+	assert_int_equal(q.st->done, 1);
+	put(&q, cb_of(SPYRE_CB_NOP, 0));
+	submit(&q);
+	mock_run();
+	assert_int_equal(q.st->done, 2);
+}
+
 /* Tails around 2^32. */
 static void test_wrap(void **state)
 {
@@ -1373,6 +1393,7 @@ int main(void)
 		cmocka_unit_test_setup(test_suspend, setup),
 		cmocka_unit_test_setup(test_ctx_reset, setup),
 		cmocka_unit_test_setup(test_tail_jump, setup),
+		cmocka_unit_test_setup(test_overflow, setup),
 		cmocka_unit_test_setup(test_wrap, setup),
 		cmocka_unit_test_setup(test_lost_response_ring, setup),
 		cmocka_unit_test_setup(test_weights, setup),
