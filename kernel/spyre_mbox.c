@@ -129,8 +129,11 @@ static void handle(struct spyre_device *sdev, const struct spyre_msg *msg)
 	switch (type) {
 	case SPYRE_MSG_EVT_STATE:
 		drm_dbg(&sdev->drm, "state %s\n", spyre_state_name(arg));
-		if (arg == SPYRE_STATE_IN_ERROR)
+		if (arg == SPYRE_STATE_IN_ERROR) {
+			/* Whoever waits for the firmware under reset_sem would hold the reset up. */
+			spyre_mbox_stop(sdev, -EIO);
 			spyre_reset_request(sdev, SPYRE_RUNG_FLR, "the card went IN_ERROR");
+		}
 		return;
 	case SPYRE_MSG_EVT_QUEUE_ERROR:
 		drm_dbg(&sdev->drm, "queue %u failed with status %u\n", le32_to_cpu(id->id), arg);

@@ -301,8 +301,11 @@ static void watch_work(struct work_struct *work)
 	state = spyre_read(sdev, SPYRE_REG_STATE);
 	beat = spyre_read(sdev, SPYRE_REG_HEARTBEAT);
 	if (state == U32_MAX && beat == U32_MAX) {
+		spyre_mbox_stop(sdev, -EIO);
 		spyre_reset_request(sdev, SPYRE_RUNG_FLR, "the card does not answer");
 	} else if (state == SPYRE_STATE_IN_ERROR) {
+		/* Whoever waits for the firmware under reset_sem would hold the reset up. */
+		spyre_mbox_stop(sdev, -EIO);
 		spyre_reset_request(sdev, spyre_read(sdev, SPYRE_REG_BOOT_STATUS) == SPYRE_BOOT_CRASHED ?
 				    SPYRE_RUNG_FIRMWARE : SPYRE_RUNG_FLR, "the card is IN_ERROR");
 	} else if (beat == r->beat) {

@@ -361,13 +361,9 @@ int read_file(const char *path, char *buf, size_t size)
 const char *debugfs_path(const char *name)
 {
 	static char path[PATH_MAX];
-	char node[PATH_MAX];
 
 	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
-	if (find_node(node, sizeof(node)))
-		return "/nonexistent";
-	snprintf(path, sizeof(path), "/sys/kernel/debug/accel/%s/%s",
-		 strrchr(node, '/') + 1 + strlen("accel"), name);
+	snprintf(path, sizeof(path), "/sys/kernel/debug/accel/%s/%s", card_pci(), name);
 	return path;
 }
 
