@@ -240,6 +240,15 @@ static float widen(const void *p, size_t i, enum spyre_format fmt)
 			 spyre_f16_to_f32(h) : spyre_bf16_to_f32(h));
 }
 
+static void *aligned(size_t size)
+{
+	void *p = NULL;
+
+	if (posix_memalign(&p, 64, size))
+		abort();
+	return p;
+}
+
 /* Every kernel against one chain of fmaf, NaN and infinity among the data, all row counts that differ. */
 static void test_pt_kernels(void **state)
 {
@@ -252,10 +261,10 @@ static void test_pt_kernels(void **state)
 	unsigned int f, c, i, k, n;
 
 	(void)state;
-	assert_int_equal(posix_memalign((void **)&t, 64, sizeof(*t)), 0);
-	assert_int_equal(posix_memalign((void **)&rows, 64, 128 * 256), 0);
-	assert_int_equal(posix_memalign((void **)&w, 64, 8192), 0);
-	assert_int_equal(posix_memalign((void **)&a, 64, 128 * 128), 0);
+	t = aligned(sizeof(*t));
+	rows = aligned(128 * 256);
+	w = aligned(8192);
+	a = aligned(128 * 128);
 	want = malloc(128 * 256);
 	for (f = 0; f < 4; f++) {
 		bool is_int = fmts[f] == SPYRE_SENINT8;
