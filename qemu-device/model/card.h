@@ -139,6 +139,7 @@ struct mcu {
 	uint32_t req;		/* atomic: REQ_* */
 	uint32_t pend;		/* atomic: MCU_IRQ_* and PEND_TIMER */
 	uint32_t sleeping;	/* atomic: in WFI */
+	uint32_t awake;		/* atomic: executes, and so looks at the time itself */
 
 	pthread_mutex_t lock;	/* the rest */
 	pthread_cond_t cond;	/* the core waits */
@@ -267,7 +268,7 @@ struct spyre_card {
 	uint32_t fifo_head;
 	struct mcu_completion fifo[COMPLETIONS];
 	uint64_t done_seq;
-	uint64_t mtimecmp;	/* under ann_lock */
+	uint64_t mtimecmp;	/* atomic, changes under ann_lock */
 	uint64_t ann_next;	/* atomic: earliest ts5 not announced, ~0: none */
 	uint32_t timer_users;	/* atomic, see timer_update() */
 	int64_t timer_ns;	/* what was asked of the host last; of whoever updates */
@@ -448,6 +449,8 @@ bool completion_pop(struct spyre_card *c, struct mcu_completion *out);
 void announce(struct spyre_card *c);	/* what is due */
 void mtimecmp_set(struct spyre_card *c, uint64_t value);
 void timer_update(struct spyre_card *c);
+uint64_t next_due(struct spyre_card *c);	/* SoC counter of the next announcement or timer interrupt, ~0: none */
+void time_passed(struct spyre_card *c);		/* it is due */
 uint64_t soc_now(struct spyre_card *c);
 static inline struct worker *engine_worker(struct engine *e)
 {
@@ -458,6 +461,8 @@ static inline struct worker *engine_worker(struct engine *e)
 int dma_init(struct engine *e);
 void dma_free(struct engine *e);
 void dma_run(struct engine *e);
+/* A job that the core's thread had better run itself. */
+bool dma_is_small(const struct spyre_cb *cb);
 int compute_init(struct spyre_card *c);
 void compute_free(struct spyre_card *c);
 void compute_run(struct engine *e);

@@ -15,6 +15,7 @@
 
 #define CHUNK		0x10000ull
 #define RUNS		512u
+#define SMALL		0x2000ull	/* takes less time than waking the engine's thread */
 #define TOTAL_MAX	(1ull << 40)	/* bytes of one job */
 #define DESC_BYTES_MAX	(1ull << 34)
 
@@ -469,6 +470,14 @@ static void run_fill(struct dma *j)
 	tele_activity(j->c, e->number, e->ts1, e->ts5, f->bytes * ENERGY_MEM_BYTE_PJ);
 	fill(j, f->dst, f->bytes, f->pattern);
 	add_relaxed(&j->c->mem_wr, e->rb.bytes);
+}
+
+bool dma_is_small(const struct spyre_cb *cb)
+{
+	const struct spyre_dma_desc *d = &cb->u.dma;
+
+	return cb->type != SPYRE_CB_FILL && !(cb->flags & SPYRE_CB_F_LIST) && d->ndims == 1 &&
+	       d->bytes <= SMALL;
 }
 
 static bool takes(enum mcu_engine_kind kind, uint32_t type)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Engines as the firmware sees them: start, cancel, announce. An engine's thread runs a job as soon as it
- * is started; its completion is announced at the later of that and TS5, by the host's timer or by the
- * core when it looks. State changes to QUEUED and RUNNING happen under engine.lock, those to DONE and back
- * to IDLE under ann_lock.
+ * is started; its completion is announced at the later of that and TS5. A core that is awake looks at the
+ * time itself between instructions; only for one that sleeps or rests the host's timer is armed. State
+ * changes to QUEUED and RUNNING happen under engine.lock, those to DONE and back to IDLE under ann_lock.
  */
 #include "card.h"
 
@@ -30,14 +30,21 @@ static int64_t soc_to_ns(struct spyre_card *c, uint64_t cycles)
 	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
 
+uint64_t next_due(struct spyre_card *c)
+{
+	uint64_t at = load_seq(&c->ann_next), cmp = load_seq(&c->mtimecmp);
+
+	return cmp < at && !(load_seq(&c->mcu.pend) & PEND_TIMER) ? cmp : at;
+}
+
 static int64_t deadline(struct spyre_card *c)
 {
 	uint64_t at;
 
+	if (load_seq(&c->mcu.awake))
+		return INT64_MAX;
 	pthread_mutex_lock(&c->ann_lock);
-	at = load_relaxed(&c->ann_next);
-	if (!(load_seq(&c->mcu.pend) & PEND_TIMER) && c->mtimecmp < at)
-		at = c->mtimecmp;
+	at = next_due(c);
 	pthread_mutex_unlock(&c->ann_lock);
 	return soc_to_ns(c, at);
 }
@@ -78,10 +85,17 @@ static void check_mtimecmp(struct spyre_card *c)
 void mtimecmp_set(struct spyre_card *c, uint64_t value)
 {
 	pthread_mutex_lock(&c->ann_lock);
-	c->mtimecmp = value;
+	store_seq(&c->mtimecmp, value);
 	pthread_mutex_unlock(&c->ann_lock);
 	check_mtimecmp(c);
 	timer_update(c);
+}
+
+void time_passed(struct spyre_card *c)
+{
+	if (load_seq(&c->ann_next) != ~0ull)
+		announce(c);
+	check_mtimecmp(c);
 }
 
 void spyre_card_timer(struct spyre_card *c)
@@ -144,7 +158,7 @@ void announce(struct spyre_card *c)
 		n++;
 		store_release(&e->state, ENG_IDLE);
 	}
-	store_release(&c->ann_next, next);
+	store_seq(&c->ann_next, next);
 	if (n)
 		__atomic_fetch_or(&c->mcu.pend, MCU_IRQ_ENGINE, __ATOMIC_SEQ_CST);
 	pthread_mutex_unlock(&c->ann_lock);
@@ -193,10 +207,48 @@ void engine_fault(struct engine *e, enum spyre_hmi_mode mode, uint64_t addr, enu
 	card_trace(e->card, SPYRE_TRACE_FAULT, e->context, mode, addr, syn);
 }
 
+static void run(struct engine *e)
+{
+	struct spyre_card *c = e->card;
+
+	if (load_acquire(&e->cancel))
+		e->rb.status = SPYRE_ERR_CANCELLED;
+	else if (e->kind == MCU_ENGINE_COMPUTE)
+		compute_run(e);
+	else
+		dma_run(e);
+	e->rb.power = tele_energy(c, e->ts5);
+	store_relaxed(&e->last_ts5, e->ts5);
+	add_relaxed(&e->busy, e->ts5 - e->ts1);
+	add_relaxed(&e->bytes, e->rb.bytes);
+	add_relaxed(&e->jobs, 1);
+}
+
+/* The job has run: what comes of it. Takes e->lock and gives it back. */
+static void finish(struct engine *e)
+{
+	struct spyre_card *c = e->card;
+	bool forget;
+
+	pthread_mutex_lock(&e->lock);
+	forget = e->discard;
+	pthread_mutex_lock(&c->ann_lock);
+	if (e->rb.status == SPYRE_ERR_CANCELLED)
+		e->ts5 = 0;
+	e->done_seq = c->done_seq++;
+	store_release(&e->state, forget ? ENG_IDLE : ENG_DONE);
+	pthread_mutex_unlock(&c->ann_lock);
+	pthread_cond_broadcast(&e->cond);
+	pthread_mutex_unlock(&e->lock);
+	if (!forget)
+		announce(c);
+}
+
 void engine_start(struct spyre_card *c, unsigned int n, const struct mcu_job *job)
 {
 	struct engine *e = &c->engine[n];
 	uint64_t now, last;
+	bool here;
 
 	if (load_acquire(&e->state) != ENG_IDLE)
 		return;
@@ -214,10 +266,16 @@ void engine_start(struct spyre_card *c, unsigned int n, const struct mcu_job *jo
 	e->ts1 = now > last ? now : last;
 	e->ts5 = e->ts1;
 	store_release(&e->cancel, 0);
-	store_release(&e->state, ENG_QUEUED);
-	pthread_cond_broadcast(&e->cond);
+	here = e->kind != MCU_ENGINE_COMPUTE && dma_is_small(&e->cb);
+	store_release(&e->state, here ? ENG_RUNNING : ENG_QUEUED);
+	if (!here)
+		pthread_cond_broadcast(&e->cond);
 	pthread_mutex_unlock(&e->lock);
-	card_trace(c, SPYRE_TRACE_ENGINE_START, n, job->context, job->tag, e->cb.type);
+	card_trace(c, SPYRE_TRACE_ENGINE_START, n, job->context, job->tag, job->cb[0] | job->cb[1] << 8);
+	if (here) {
+		run(e);
+		finish(e);
+	}
 }
 
 void engine_cancel(struct spyre_card *c, unsigned int n)
@@ -276,7 +334,7 @@ void engines_stop(struct spyre_card *c)
 	for (i = 0; i < ENGINES; i++)
 		store_release(&c->engine[i].state, ENG_IDLE);
 	c->nfifo = 0;
-	store_release(&c->ann_next, ~0ull);
+	store_seq(&c->ann_next, ~0ull);
 	mcu_irq_clear(c, MCU_IRQ_ENGINE);
 	pthread_mutex_unlock(&c->ann_lock);
 	pthread_mutex_lock(&c->link_lock);
@@ -285,32 +343,12 @@ void engines_stop(struct spyre_card *c)
 	timer_update(c);
 }
 
-static void run(struct engine *e)
-{
-	struct spyre_card *c = e->card;
-
-	if (load_acquire(&e->cancel))
-		e->rb.status = SPYRE_ERR_CANCELLED;
-	else if (e->kind == MCU_ENGINE_COMPUTE)
-		compute_run(e);
-	else
-		dma_run(e);
-	e->rb.power = tele_energy(c, e->ts5);
-	store_relaxed(&e->last_ts5, e->ts5);
-	add_relaxed(&e->busy, e->ts5 - e->ts1);
-	add_relaxed(&e->bytes, e->rb.bytes);
-	add_relaxed(&e->jobs, 1);
-}
-
 static void *engine_main(void *arg)
 {
 	struct engine *e = arg;
-	struct spyre_card *c = e->card;
 
 	pthread_mutex_lock(&e->lock);
 	while (!e->quit) {
-		bool forget;
-
 		if (load_relaxed(&e->state) != ENG_QUEUED) {
 			pthread_cond_wait(&e->cond, &e->lock);
 			continue;
@@ -318,19 +356,7 @@ static void *engine_main(void *arg)
 		store_release(&e->state, ENG_RUNNING);
 		pthread_mutex_unlock(&e->lock);
 		run(e);
-		pthread_mutex_lock(&e->lock);
-		forget = e->discard;
-		pthread_mutex_lock(&c->ann_lock);
-		if (e->rb.status == SPYRE_ERR_CANCELLED)
-			e->ts5 = 0;
-		e->done_seq = c->done_seq++;
-		store_release(&e->state, forget ? ENG_IDLE : ENG_DONE);
-		pthread_mutex_unlock(&c->ann_lock);
-		pthread_cond_broadcast(&e->cond);
-		if (forget)
-			continue;
-		pthread_mutex_unlock(&e->lock);
-		announce(c);
+		finish(e);
 		pthread_mutex_lock(&e->lock);
 	}
 	pthread_mutex_unlock(&e->lock);

@@ -606,6 +606,11 @@ static void mcu_sleep(struct spyre_card *c)
 	struct mcu *m = &c->mcu;
 
 	store_relaxed(&m->instructions, m->instret);
+	if (mip(m) & m->mie)
+		return;
+	/* From here on the host's timer watches the time. */
+	store_seq(&m->awake, 0);
+	timer_update(c);
 	pthread_mutex_lock(&m->lock);
 	/* Full ordering against mcu_wake(): it sees us asleep, or we see what it brought. */
 	store_seq(&m->sleeping, 1);
@@ -613,6 +618,7 @@ static void mcu_sleep(struct spyre_card *c)
 		pthread_cond_wait(&m->cond, &m->lock);
 	store_seq(&m->sleeping, 0);
 	pthread_mutex_unlock(&m->lock);
+	store_seq(&m->awake, 1);
 }
 
 static bool branch_taken(const struct mcu *m, uint32_t w, int32_t *imm, uint32_t *link)
@@ -684,6 +690,7 @@ static void mcu_run(struct spyre_card *c)
 	struct insn *ip;
 	int32_t n = SLICE;
 	uint32_t addr, v, req;
+	uint64_t due;
 
 #define PC()		(SPYRE_MCU_RAM_BASE + 2u * (uint32_t)(ip - code))
 #define GO()		goto *labels[ip->op]
@@ -701,6 +708,9 @@ static void mcu_run(struct spyre_card *c)
 	goto enter;
 slice:
 	SYNC();
+	due = next_due(c);
+	if (due != ~0ull && soc_now(c) >= due)
+		time_passed(c);
 enter:
 	x[0] = 0;
 	req = load_acquire(&m->req);
@@ -925,7 +935,10 @@ static void *mcu_main(void *arg)
 			break;
 		m->parked = false;
 		pthread_mutex_unlock(&m->lock);
+		store_seq(&m->awake, 1);
 		mcu_run(c);
+		store_seq(&m->awake, 0);
+		timer_update(c);
 		pthread_mutex_lock(&m->lock);
 	}
 	m->parked = true;
