@@ -108,54 +108,68 @@ static void load_float(struct pt_tile *t, const uint8_t *words, enum spyre_forma
  */
 static void load_int8(struct pt_tile *t, const uint8_t *words)
 {
+	const __m512i ones = _mm512_set1_epi8(1);
+	__m512i sum[4] = { 0 };
 	unsigned int k, n;
 
-	memset(t->bias, 0, sizeof(t->bias));
-	for (k = 0; k < 128; k++) {
-		for (n = 0; n < 64; n++) {
-			int8_t w = (int8_t)words[k * 64 + n];
+	for (k = 0; k < 32; k++, words += 4 * 64) {
+		for (n = 0; n < 4; n++) {
+			__m512i q = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(words + n * 16)));
+			__m512i b = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(words + 64 + n * 16)));
+			__m512i c = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(words + 128 + n * 16)));
+			__m512i d = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(words + 192 + n * 16)));
 
-			t->w8[k / 4][n][k % 4] = w;
-			t->bias[n] -= 128 * w;
+			q = _mm512_or_si512(q, _mm512_slli_epi32(b, 8));
+			q = _mm512_or_si512(q, _mm512_slli_epi32(c, 16));
+			q = _mm512_or_si512(q, _mm512_slli_epi32(d, 24));
+			_mm512_store_si512(&t->w8[k][n * 16], q);
+			sum[n] = _mm512_dpbusd_epi32(sum[n], ones, q);
 		}
 	}
+	for (n = 0; n < 4; n++)
+		_mm512_store_si512(t->bias + n * 16,
+				   _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32(sum[n], 7)));
 }
+
+/* The intrinsic's tied operand makes GCC keep the sums in memory. */
+#define DPBUSD(acc, a, b) __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(a), "v"(b))
 
 #define IKERNEL(R) \
 static __attribute__((noinline)) void ikernel_##R(uint32_t *rows, const uint8_t *a, const struct pt_tile *t, \
 						  bool onto) \
 { \
-	__m512i acc[R][4]; \
+	const int8_t *w = t->w8[0][0]; \
+	vi acc[R][4]; \
 	unsigned int r, v, k; \
 	_Pragma("GCC unroll 16") \
 	for (r = 0; r < R; r++) \
 		_Pragma("GCC unroll 8") \
 		for (v = 0; v < 4; v++) { \
-			acc[r][v] = _mm512_load_si512(t->bias + v * 16); \
+			acc[r][v] = (vi)v_ld(t->bias + v * 16); \
 			if (onto) \
-				acc[r][v] = _mm512_add_epi32(acc[r][v], _mm512_load_si512(rows + r * 64 + v * 16)); \
+				acc[r][v] += (vi)v_ld(rows + r * 64 + v * 16); \
 		} \
-	for (k = 0; k < 32; k++) { \
-		__m512i b[4]; \
+	for (k = 0; k < 32; k++, w += 256) { \
+		vi b[4]; \
 		_Pragma("GCC unroll 8") \
 		for (v = 0; v < 4; v++) \
-			b[v] = _mm512_load_si512(&t->w8[k][v * 16]); \
+			b[v] = (vi)v_ld(w + v * 64); \
 		_Pragma("GCC unroll 16") \
 		for (r = 0; r < R; r++) { \
-			int32_t q; \
-			__m512i x; \
+			uint32_t q; \
+			vi x; \
 			memcpy(&q, a + r * 128 + k * 4, 4); \
-			x = _mm512_set1_epi32(q); \
+			x = (vi)v_u(q); \
 			_Pragma("GCC unroll 8") \
 			for (v = 0; v < 4; v++) \
-				acc[r][v] = _mm512_dpbusd_epi32(acc[r][v], x, b[v]); \
+				DPBUSD(acc[r][v], x, b[v]); \
 		} \
 	} \
 	_Pragma("GCC unroll 16") \
 	for (r = 0; r < R; r++) \
 		_Pragma("GCC unroll 8") \
 		for (v = 0; v < 4; v++) \
-			_mm512_store_si512(rows + r * 64 + v * 16, acc[r][v]); \
+			v_st(rows + r * 64 + v * 16, (vu)acc[r][v]); \
 }
 IKERNEL(6)
 IKERNEL(2)
