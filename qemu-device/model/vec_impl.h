@@ -117,15 +117,19 @@ OP(shr, b >> (C & 31u))
 OP(sra, (vu)((vi)b >> (vi)(C & 31u)))
 OP(i2f, (vu)__builtin_convertvector((vi)b, vf))
 
-static void op_f2i(ARGS)
+/* Nearest even by adding and taking off 2^23, where that rounds; exact from there on; then saturation. */
+VINL vu f_f2i(vf x)
 {
-	size_t i;
+	vu sign = (vu)x & 0x80000000u;
+	vf big = (vf)(sign | 0x4b000000u), r, in;
 
-	(void)pc; (void)sc; (void)pd; (void)sd2; (void)imm;
-	for (; n--; dst += sd, pb += sb)
-		for (i = 0; i < LANES; i++)
-			dst[i] = (uint32_t)spyre_f32_to_i32(pb[i]);
+	r = v_self((vi)(v_abs((vu)x) < 0x4b000000u), (x + big) - big, x);
+	in = v_self((vi)(v_abs((vu)r) < 0x4f000000u), r, v_f(0.0f));
+	return v_sel((vi)(v_abs((vu)r) < 0x4f000000u), (vu)__builtin_convertvector(in, vi),
+		     v_sel(v_isnan((vu)x), v_u(0), v_u(0x7fffffff) + (sign >> 31)));
 }
+
+OP(f2i, f_f2i((vf)b))
 
 static void op_bcast(ARGS)
 {
@@ -142,14 +146,13 @@ static void op_bcast(ARGS)
 
 static void op_rot(ARGS)
 {
-	uint32_t t[LANES];
-	size_t i;
+	uint32_t t[2 * LANES];
 
 	(void)pc; (void)sc; (void)pd; (void)sd2;
 	for (; n--; dst += sd, pb += sb) {
-		memcpy(t, pb, sizeof(t));
-		for (i = 0; i < LANES; i++)
-			dst[i] = t[(i + imm) % LANES];
+		memcpy(t, pb, LANES * 4);
+		memcpy(t + LANES, pb, LANES * 4);
+		memcpy(dst, t + imm % LANES, LANES * 4);
 	}
 }
 
@@ -336,24 +339,6 @@ OP(gelu, f_gelu((vf)b))
 
 /* --- Reductions ----------------------------------------------------------------------------- */
 
-#define REDUCE(name, expr) \
-static void op_##name(ARGS) \
-{ \
-	uint32_t t[LANES]; \
-	size_t i, half; \
-	(void)pc; (void)sc; (void)pd; (void)sd2; (void)imm; \
-	for (; n--; dst += sd, pb += sb) { \
-		memcpy(t, pb, sizeof(t)); \
-		for (half = 32; half; half /= 2) \
-			for (i = 0; i < half; i++) { \
-				uint32_t x = t[i], y = t[i + half]; \
-				t[i] = expr; \
-			} \
-		for (i = 0; i < LANES; i++) \
-			dst[i] = t[0]; \
-	} \
-}
-
 VINL uint32_t s_canon(uint32_t x)
 {
 	return (x & 0x7fffffffu) > 0x7f800000u ? SPYRE_F32_NAN : x;
@@ -366,9 +351,33 @@ VINL uint32_t s_pick(int take_x, uint32_t x, uint32_t y)
 	return take_x ? x : y;
 }
 
-REDUCE(rsum, s_canon(spyre_f32_bits(spyre_f32(x) + spyre_f32(y))))
-REDUCE(rmax, s_pick(spyre_f32(x) > spyre_f32(y), x, y))
-REDUCE(rmin, s_pick(spyre_f32(x) < spyre_f32(y), x, y))
+/* The same step by vectors as long as they are full, then by lanes. */
+#define REDUCE(name, vexpr, sexpr) \
+static void op_##name(ARGS) \
+{ \
+	uint32_t t[LANES] __attribute__((aligned(64))); \
+	size_t i, half; \
+	(void)pc; (void)sc; (void)pd; (void)sd2; (void)imm; \
+	for (; n--; dst += sd, pb += sb) { \
+		memcpy(t, pb, sizeof(t)); \
+		for (half = 32; half >= VW; half /= 2) \
+			for (i = 0; i < half; i += VW) { \
+				vu x = v_ld(t + i), y = v_ld(t + i + half); \
+				v_st(t + i, vexpr); \
+			} \
+		for (; half; half /= 2) \
+			for (i = 0; i < half; i++) { \
+				uint32_t x = t[i], y = t[i + half]; \
+				t[i] = sexpr; \
+			} \
+		for (i = 0; i < LANES; i += VW) \
+			v_st(dst + i, v_u(t[0])); \
+	} \
+}
+
+REDUCE(rsum, v_canon((vf)x + (vf)y), s_canon(spyre_f32_bits(spyre_f32(x) + spyre_f32(y))))
+REDUCE(rmax, min_max((vi)((vf)x > (vf)y), x, y), s_pick(spyre_f32(x) > spyre_f32(y), x, y))
+REDUCE(rmin, min_max((vi)((vf)x < (vf)y), x, y), s_pick(spyre_f32(x) < spyre_f32(y), x, y))
 
 /* The first maximum; a NaN counts as greater than all, zeros of both signs are equal. */
 static void op_rargmax(ARGS)
