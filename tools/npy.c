@@ -72,7 +72,8 @@ int npy_read(const char *path, struct npy *a, char *err, size_t errlen)
 	if (!a->data)
 		FAIL("%s: out of memory", path);
 	if (fread(a->data, a->bytes, a->count, f) != a->count)
-		FAIL("%s is cut off: %llu elements were expected", path, (unsigned long long)a->count);
+		FAIL("%s is cut off: %llu elements were expected", path,
+		     (unsigned long long)a->count);
 	free(text);
 	fclose(f);
 	return 0;

@@ -112,10 +112,12 @@ int main(int argc, char **argv)
 	}
 	if (spyreprog_assemble(text, len, &bin, &size, names, &err)) {
 		if (err.line)
-			fprintf(stderr, "%s:%u:%u: error: %s\n", strcmp(input, "-") ? input : "<stdin>",
-				err.line, err.column, err.text);
+			fprintf(stderr, "%s:%u:%u: error: %s\n",
+				strcmp(input, "-") ? input : "<stdin>", err.line, err.column,
+				err.text);
 		else
-			fprintf(stderr, "%s: error: %s\n", strcmp(input, "-") ? input : "<stdin>", err.text);
+			fprintf(stderr, "%s: error: %s\n", strcmp(input, "-") ? input : "<stdin>",
+				err.text);
 		free(text);
 		return 1;
 	}

@@ -71,7 +71,9 @@ static int find_init(const char *dir, char *path, size_t size)
 		}
 	}
 	json_decref(root);
-	fprintf(stderr, "spyre-dis: %s: its JobPreparationPlan has no InitTransfer with a file_path\n", path);
+	fprintf(stderr,
+		"spyre-dis: %s: its JobPreparationPlan has no InitTransfer with a file_path\n",
+		path);
 	return -1;
 }
 

@@ -20,7 +20,8 @@ static void usage(FILE *out)
 	      "  fill                             with --scalar\n"
 	      "\n"
 	      "  -m, -n, -k N       sizes (default 64)\n"
-	      "  -i, --in FORMAT    SEN169_FP16 (default), IEEE_FP16, BFLOAT16, IEEE_FP32; matmul: SENINT8\n"
+	      "  -i, --in FORMAT    SEN169_FP16 (default), IEEE_FP16, BFLOAT16, IEEE_FP32;\n"
+	      "                     matmul: SENINT8\n"
 	      "  -o, --out FORMAT   of the result (default: as --in; SENINT8: IEEE_INT32)\n"
 	      "  -b, --bias         matmul: add a bias\n"
 	      "  -a, --act NAME     matmul: relu, gelu, sigmoid or tanh\n"
@@ -29,7 +30,8 @@ static void usage(FILE *out)
 	      "      --no-multicast matmul: each core loads for itself\n"
 	      "  -h, --help         this text\n"
 	      "\n"
-	      "Exit status: 0 written, 1 the operation cannot be made or written, 2 wrong usage.\n", out);
+	      "Exit status: 0 written, 1 the operation cannot be made or written, 2 wrong usage.\n",
+	      out);
 }
 
 static int index_of(const char *name, const char *const *names, int n)
@@ -45,8 +47,9 @@ static int index_of(const char *name, const char *const *names, int n)
 static const char *const acts[] = { "none", "relu", "gelu", "sigmoid", "tanh" };
 static const char *const rowops[] = { "softmax", "sum", "rowmax", "mean" };
 static const char *const ewops[SPYREGEN_OPS] = {
-	"copy", "relu", "gelu", "sigmoid", "tanh", "exp", "ln", "sqrt", "rsqrt", "recip", "abs", "neg", "erf",
-	"adds", "muls", "maxs", "mins", "add", "sub", "mul", "max", "min", "fill",
+	"copy",	 "relu",  "gelu", "sigmoid", "tanh", "exp",  "ln",   "sqrt",
+	"rsqrt", "recip", "abs",  "neg",     "erf",  "adds", "muls", "maxs",
+	"mins",	 "add",	  "sub",  "mul",     "max",  "min",  "fill",
 };
 
 static int format(const char *name)
@@ -62,12 +65,15 @@ static int format(const char *name)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "in", required_argument, NULL, 'i' }, { "out", required_argument, NULL, 'o' },
-		{ "bias", no_argument, NULL, 'b' }, { "act", required_argument, NULL, 'a' },
-		{ "scalar", required_argument, NULL, 's' }, { "cores", required_argument, NULL, 'c' },
-		{ "no-multicast", no_argument, NULL, 'M' }, { "help", no_argument, NULL, 'h' }, { 0 }
-	};
+	static const struct option options[] = { { "in", required_argument, NULL, 'i' },
+						 { "out", required_argument, NULL, 'o' },
+						 { "bias", no_argument, NULL, 'b' },
+						 { "act", required_argument, NULL, 'a' },
+						 { "scalar", required_argument, NULL, 's' },
+						 { "cores", required_argument, NULL, 'c' },
+						 { "no-multicast", no_argument, NULL, 'M' },
+						 { "help", no_argument, NULL, 'h' },
+						 { 0 } };
 	struct spyreprog_symbol sym[4] = { { 0 } };
 	struct spyreprog_tensor t[4] = { { 0 } };
 	struct spyreprog_meta meta = { .symbols = sym, .tensors = t };
@@ -105,7 +111,8 @@ int main(int argc, char **argv)
 		case 'a':
 			op = index_of(optarg, acts, 5);
 			if (op < 0) {
-				fprintf(stderr, "spyre-gen: '%s' is no activation; see --help\n", optarg);
+				fprintf(stderr, "spyre-gen: '%s' is no activation; see --help\n",
+					optarg);
 				return 2;
 			}
 			mm.act = (enum spyregen_act)op;
@@ -131,11 +138,19 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return 2;
 	}
-	mm.out = out >= 0 ? (enum spyre_format)out : mm.in == SPYRE_SENINT8 ? SPYRE_IEEE_INT32 : mm.in;
+	mm.out = out >= 0		  ? (enum spyre_format)out
+		 : mm.in == SPYRE_SENINT8 ? SPYRE_IEEE_INT32
+					  : mm.in;
 	mm.cores = cores;
-#define T(nm, o, w, f, r, cl, by) \
-	t[nt] = (struct spyreprog_tensor){ .name = nm, .argument = nt, .output = o, .weights = w, .format = f, \
-					   .rows = r, .cols = cl, .bytes = by }; \
+#define T(nm, o, w, f, r, cl, by)                          \
+	t[nt] = (struct spyreprog_tensor){ .name = nm,     \
+					   .argument = nt, \
+					   .output = o,    \
+					   .weights = w,   \
+					   .format = f,    \
+					   .rows = r,      \
+					   .cols = cl,     \
+					   .bytes = by };  \
 	nt++
 #define STICKS(nm, o, f, r, cl) T(nm, o, false, f, r, cl, spyregen_bytes(f, r, cl))
 	if (!strcmp(argv[optind], "matmul")) {
@@ -144,7 +159,8 @@ int main(int argc, char **argv)
 		T("b", false, true, mm.in, mm.k, mm.n, spyregen_weight_bytes(mm.in, mm.k, mm.n));
 		STICKS("c", true, mm.out, mm.m, mm.n);
 		if (mm.bias) {
-			enum spyre_format bf = mm.in == SPYRE_SENINT8 ? SPYRE_IEEE_INT32 : SPYRE_IEEE_FP32;
+			enum spyre_format bf =
+				mm.in == SPYRE_SENINT8 ? SPYRE_IEEE_INT32 : SPYRE_IEEE_FP32;
 
 			STICKS("bias", false, bf, 1, mm.n);
 		}
@@ -152,14 +168,17 @@ int main(int argc, char **argv)
 		struct spyregen_row r = { (enum spyregen_rowop)op, mm.m, mm.n, mm.in, cores };
 
 		if (mm.out != mm.in) {
-			fprintf(stderr, "spyre-gen: operations along rows have one format: leave --out away\n");
+			fprintf(stderr, "spyre-gen: operations along rows have one format: leave "
+					"--out away\n");
 			return 2;
 		}
 		job = spyregen_row(&r, err);
 		STICKS("a", false, mm.in, mm.m, mm.n);
 		STICKS("out", true, mm.in, mm.m, op == SPYREGEN_SOFTMAX ? mm.n : 1);
 	} else if ((op = index_of(argv[optind], ewops, SPYREGEN_OPS)) >= 0) {
-		struct spyregen_elementwise e = { (enum spyregen_op)op, mm.m, mm.n, mm.in, mm.out, scalar, cores };
+		struct spyregen_elementwise e = {
+			(enum spyregen_op)op, mm.m, mm.n, mm.in, mm.out, scalar, cores
+		};
 
 		job = spyregen_elementwise(&e, err);
 		if (op != SPYREGEN_FILL) {

@@ -62,7 +62,8 @@ static void usage(FILE *out)
 	      "  -i, --in NAME=FILE      tensor NAME from FILE (.npy)\n"
 	      "  -o, --out NAME=FILE     write tensor NAME to FILE (.npy)\n"
 	      "  -v, --verify NAME=FILE  compare tensor NAME with FILE (.npy)\n"
-	      "  -t, --tolerance X       largest |difference| / max(|reference|, 1) (default 0: equal)\n"
+	      "  -t, --tolerance X       largest |difference| / max(|reference|, 1) that passes\n"
+	      "                          (default 0)\n"
 	      "  -s, --symbols I=VALUE   argument I is a number, not a tensor's address\n"
 	      "  -T, --time N            launch N times and say how long it took\n"
 	      "  -l, --list              list the tensors and stop\n"
@@ -70,9 +71,10 @@ static void usage(FILE *out)
 	      "  -d, --device N          card (default 0)\n"
 	      "  -h, --help              this text\n"
 	      "\n"
-	      "Tensors without --in start as zeros. Exit status: 0 done and equal, 1 --verify found a\n"
+	      "Tensors without --in start as zeros. Exit status: 0 done and equal, 1 a\n"
 	      "difference, 2 wrong usage, 3 a file is missing or wrong, 4 the card or the runtime\n"
-	      "reported an error.\n", out);
+	      "reported an error.\n",
+	      out);
 }
 
 /* Numbers in SpyreCode are strings, or plain numbers. */
@@ -103,7 +105,10 @@ static void read_tensors(const json_t *hcm)
 		if (ntensors == MAX_ARGS)
 			quit(3, "more than %u tensors", MAX_ARGS);
 		if (!name || !fmt || !dir || json_array_size(shape) != 2)
-			quit(3, "tensor %zu in vdci.tensors needs name, format, direction and a shape of two numbers", i);
+			quit(3,
+			     "tensor %zu in vdci.tensors needs name, format, direction and a shape "
+			     "of two numbers",
+			     i);
 		for (f = 0; f < SPYRE_FORMATS && strcmp(fmt, spyreprog_format_name(f)); f++)
 			;
 		if (f >= SPYRE_SEN143_FP8)
@@ -119,9 +124,12 @@ static void read_tensors(const json_t *hcm)
 		need = t->weights ? spyregen_weight_bytes(t->format, t->rows, t->cols) :
 			spyregen_bytes(t->format, t->rows, t->cols);
 		if (t->argument >= MAX_ARGS || t->bytes < need || !need)
-			quit(3, "tensor %s: argument %u, shape %llu x %llu, size %llu; the shape takes %llu bytes", name,
-			     t->argument, (unsigned long long)t->rows, (unsigned long long)t->cols,
-			     (unsigned long long)t->bytes, (unsigned long long)need);
+			quit(3,
+			     "tensor %s: argument %u, shape %llu x %llu, size %llu; the shape "
+			     "takes %llu bytes",
+			     name, t->argument, (unsigned long long)t->rows,
+			     (unsigned long long)t->cols, (unsigned long long)t->bytes,
+			     (unsigned long long)need);
 		ntensors++;
 	}
 }
@@ -180,8 +188,9 @@ static void check_shape(const struct tensor *t, const char *path, const struct n
 	uint64_t rows = a->dims == 2 ? a->shape[0] : 1, cols = a->dims ? a->shape[a->dims - 1] : 1;
 
 	if (a->dims > 2 || rows != t->rows || cols != t->cols)
-		quit(3, "%s has shape %llu x %llu; tensor %s is %llu x %llu", path, (unsigned long long)rows,
-		     (unsigned long long)cols, t->name, (unsigned long long)t->rows, (unsigned long long)t->cols);
+		quit(3, "%s has shape %llu x %llu; tensor %s is %llu x %llu", path,
+		     (unsigned long long)rows, (unsigned long long)cols, t->name,
+		     (unsigned long long)t->rows, (unsigned long long)t->cols);
 }
 
 static void load(struct spyrert_device *dev, const struct tensor *t)
@@ -201,17 +210,21 @@ static void load(struct spyrert_device *dev, const struct tensor *t)
 			unsigned int want = t->format == SPYRE_SENINT8 ? 1 : 4;
 
 			if (a.type != 'i' || a.bytes != want)
-				quit(3, "%s holds %c%u; tensor %s needs i%u", t->in, a.type, a.bytes, t->name, want);
+				quit(3, "%s holds %c%u; tensor %s needs i%u", t->in, a.type,
+				     a.bytes, t->name, want);
 			if (t->weights)
 				spyregen_pack_weights_int8(host, a.data, t->rows, t->cols, t->cols);
 			else
-				spyregen_pack_int(host, t->format, a.data, t->rows, t->cols, t->cols);
+				spyregen_pack_int(host, t->format, a.data, t->rows, t->cols,
+						  t->cols);
 		} else {
 			v = npy_float(&a);
 			if (!v)
-				quit(3, "%s: elements %c%u cannot be converted", t->in, a.type, a.bytes);
+				quit(3, "%s: elements %c%u cannot be converted", t->in, a.type,
+				     a.bytes);
 			if (t->weights)
-				spyregen_pack_weights(host, t->format, v, t->rows, t->cols, t->cols);
+				spyregen_pack_weights(host, t->format, v, t->rows, t->cols,
+						      t->cols);
 			else
 				spyregen_pack(host, t->format, v, t->rows, t->cols, t->cols);
 			free(v);
@@ -225,8 +238,12 @@ static void load(struct spyrert_device *dev, const struct tensor *t)
 /* Writes and compares; returns whether it is within tolerance. */
 static bool store(struct spyrert_device *dev, const struct tensor *t, double tolerance)
 {
-	struct npy a = { .type = is_int(t->format) ? 'i' : 'f', .bytes = t->format == SPYRE_SENINT8 ? 1 : 4,
-			 .dims = 2, .shape = { t->rows, t->cols }, .count = t->rows * t->cols }, r;
+	struct npy a = { .type = is_int(t->format) ? 'i' : 'f',
+			 .bytes = t->format == SPYRE_SENINT8 ? 1 : 4,
+			 .dims = 2,
+			 .shape = { t->rows, t->cols },
+			 .count = t->rows * t->cols },
+		   r;
 	void *host = malloc(t->bytes);
 	double worst = 0, d;
 	uint64_t i, at = 0;
@@ -265,11 +282,14 @@ static bool store(struct spyrert_device *dev, const struct tensor *t, double tol
 			}
 		}
 		if (worst > tolerance)
-			printf("%s: differs: [%llu][%llu] is %.9g, reference %.9g (error %g, tolerance %g)\n", t->name,
-			       (unsigned long long)(at / t->cols), (unsigned long long)(at % t->cols),
-			       (double)x[at], (double)y[at], worst, tolerance);
+			printf("%s: differs: [%llu][%llu] is %.9g, reference %.9g (error %g, "
+			       "tolerance %g)\n",
+			       t->name, (unsigned long long)(at / t->cols),
+			       (unsigned long long)(at % t->cols), (double)x[at], (double)y[at],
+			       worst, tolerance);
 		else
-			printf("%s: equal within %g (largest error %g)\n", t->name, tolerance, worst);
+			printf("%s: equal within %g (largest error %g)\n", t->name, tolerance,
+			       worst);
 		free(x);
 		free(y);
 		free(r.data);
@@ -298,7 +318,8 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void run(struct spyrert_device *dev, struct spyrert_program *prog, unsigned int nargs, unsigned int times)
+static void run(struct spyrert_device *dev, struct spyrert_program *prog, unsigned int nargs,
+		unsigned int times)
 {
 	struct spyrert_stream *s = spyrert_default_stream(dev);
 	struct spyrert_device_props props;
@@ -317,20 +338,25 @@ static void run(struct spyrert_device *dev, struct spyrert_program *prog, unsign
 	}
 	CHECK(spyrert_activity_subscribe(dev, NULL, NULL));
 	if (times && modelled.count)
-		printf("%u launches: best %.3f ms wall; modelled %.3f us (%llu core cycles) a launch\n", times,
-		       best * 1e3, (double)modelled.cycles / times / props.core_hz * 1e6,
+		printf("%u launches: best %.3f ms wall; modelled %.3f us (%llu core cycles) a "
+		       "launch\n",
+		       times, best * 1e3, (double)modelled.cycles / times / props.core_hz * 1e6,
 		       (unsigned long long)(modelled.cycles / times));
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "in", required_argument, NULL, 'i' }, { "out", required_argument, NULL, 'o' },
-		{ "verify", required_argument, NULL, 'v' }, { "tolerance", required_argument, NULL, 't' },
-		{ "symbols", required_argument, NULL, 's' }, { "time", required_argument, NULL, 'T' },
-		{ "list", no_argument, NULL, 'l' }, { "backend", required_argument, NULL, 'b' },
-		{ "device", required_argument, NULL, 'd' }, { "help", no_argument, NULL, 'h' }, { 0 }
-	};
+	static const struct option options[] = { { "in", required_argument, NULL, 'i' },
+						 { "out", required_argument, NULL, 'o' },
+						 { "verify", required_argument, NULL, 'v' },
+						 { "tolerance", required_argument, NULL, 't' },
+						 { "symbols", required_argument, NULL, 's' },
+						 { "time", required_argument, NULL, 'T' },
+						 { "list", no_argument, NULL, 'l' },
+						 { "backend", required_argument, NULL, 'b' },
+						 { "device", required_argument, NULL, 'd' },
+						 { "help", no_argument, NULL, 'h' },
+						 { 0 } };
 	struct { int option; char *arg; } later[3 * MAX_ARGS];
 	unsigned int nlater = 0, i, times = 0, nargs = 0;
 	const char *backend = NULL, *value;
@@ -385,10 +411,13 @@ int main(int argc, char **argv)
 	read_plan(argv[optind]);
 	if (list) {
 		for (i = 0; i < ntensors; i++)
-			printf("%-8s argument %u, %s, %s %s, %llu x %llu, %llu bytes\n", tensors[i].name,
-			       tensors[i].argument, tensors[i].output ? "output" : "input",
-			       spyreprog_format_name(tensors[i].format), tensors[i].weights ? "weights" : "sticks",
-			       (unsigned long long)tensors[i].rows, (unsigned long long)tensors[i].cols,
+			printf("%-8s argument %u, %s, %s %s, %llu x %llu, %llu bytes\n",
+			       tensors[i].name, tensors[i].argument,
+			       tensors[i].output ? "output" : "input",
+			       spyreprog_format_name(tensors[i].format),
+			       tensors[i].weights ? "weights" : "sticks",
+			       (unsigned long long)tensors[i].rows,
+			       (unsigned long long)tensors[i].cols,
 			       (unsigned long long)tensors[i].bytes);
 		return 0;
 	}
@@ -399,13 +428,16 @@ int main(int argc, char **argv)
 			unsigned long n = strtoul(later[i].arg, &end, 0);
 
 			if (end == later[i].arg || *end != '=' || n >= MAX_ARGS)
-				quit(2, "'%s' should be INDEX=VALUE, INDEX from 0 to %u", later[i].arg, MAX_ARGS - 1);
+				quit(2, "'%s' should be INDEX=VALUE, INDEX from 0 to %u",
+				     later[i].arg, MAX_ARGS - 1);
 			args[n] = strtoull(end + 1, NULL, 0);
 			given[n] = true;
 			continue;
 		}
 		t = named(later[i].arg, &value);
-		*(later[i].option == 'i' ? &t->in : later[i].option == 'o' ? &t->out : &t->ref) = value;
+		*(later[i].option == 'i'   ? &t->in
+		  : later[i].option == 'o' ? &t->out
+					   : &t->ref) = value;
 	}
 
 	CHECK(spyrert_init(backend, &lib));
@@ -414,7 +446,8 @@ int main(int argc, char **argv)
 	CHECK(spyrert_program_get_info(prog, &info, sizeof(info)));
 	nargs = info.symbols;
 	if (nargs > MAX_ARGS)
-		quit(3, "the program takes %u arguments; this tool gives at most %u", nargs, MAX_ARGS);
+		quit(3, "the program takes %u arguments; this tool gives at most %u", nargs,
+		     MAX_ARGS);
 	for (i = 0; i < ntensors; i++) {
 		if (tensors[i].argument >= nargs)
 			quit(3, "tensor %s is argument %u; the program takes %u", tensors[i].name,

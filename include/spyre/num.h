@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conversions between fp32 and the card's storage formats: the definition, one value at a time. Vector
- * code elsewhere must agree with these for every input. A NaN always becomes one canonical code.
+ * Conversions between fp32 and the card's storage formats: the definition, one value at a time.
+ * Vector code elsewhere must agree with these for every input. A NaN always becomes one canonical
+ * code.
  */
 #ifndef SPYRE_NUMBERS_H
 #define SPYRE_NUMBERS_H
@@ -44,8 +45,9 @@ static inline uint32_t spyre_dl16_to_bits(uint16_t h)
 }
 
 /*
- * Nearest, ties away from zero. Codes of exponent 0 are normal numbers, but its first one is the zero: the
- * smallest number is (1 + 2^-9) * 2^-31, and what lies between it and 0 goes to the nearer of the two.
+ * Nearest, ties away from zero. Codes of exponent 0 are normal numbers, but its first one is the
+ * zero: the smallest number is (1 + 2^-9) * 2^-31, and what lies between it and 0 goes to the
+ * nearer of the two.
  */
 static inline uint16_t spyre_bits_to_dl16(uint32_t u)
 {

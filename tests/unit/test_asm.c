@@ -53,16 +53,20 @@ static void round_trip(const void *bin, size_t size)
 
 /* --- Random containers that the card's checker accepts --------------------------------------- */
 
-static const uint8_t pt_formats[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16, SPYRE_SENINT8 };
-static const uint8_t lane_formats[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, SPYRE_IEEE_FP16, SPYRE_BFLOAT16,
-					SPYRE_IEEE_INT32, SPYRE_IEEE_FP32 | SPYRE_FMT_HALF };
+static const uint8_t pt_formats[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16,
+				      SPYRE_SENINT8 };
+static const uint8_t lane_formats[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP32,
+					SPYRE_IEEE_FP16,   SPYRE_BFLOAT16,
+					SPYRE_IEEE_INT32,  SPYRE_IEEE_FP32 | SPYRE_FMT_HALF };
 
 static uint32_t word(void)
 {
-	static const uint32_t odd[] = { 0, 1, 0xffffffff, 0x80000000, 0x7fffffff, 0x3f800000, 0x7fc00000,
-					0xff800000, 0x00000001, 0x3dcccccd, 9, 10, 0x40490fdb };
+	static const uint32_t odd[] = { 0,	    1,		0xffffffff, 0x80000000, 0x7fffffff,
+					0x3f800000, 0x7fc00000, 0xff800000, 0x00000001, 0x3dcccccd,
+					9,	    10,		0x40490fdb };
 
-	return rng(2) ? odd[rng(sizeof(odd) / sizeof(odd[0]))] : rng(1u << 16) << 16 ^ rng(1u << 16);
+	return rng(2) ? odd[rng(sizeof(odd) / sizeof(odd[0]))]
+		      : rng(1u << 16) << 16 ^ rng(1u << 16);
 }
 
 static uint8_t some_fifo(unsigned int unit, bool write)
@@ -79,9 +83,10 @@ static uint8_t some_fifo(unsigned int unit, bool write)
 
 static struct spyre_insn vector(unsigned int unit, unsigned int nconsts)
 {
-	static const uint8_t ops[] = { SPYRE_OP_MOV, SPYRE_OP_ADD, SPYRE_OP_FMA, SPYRE_OP_SEL, SPYRE_OP_IADD,
-				       SPYRE_OP_SHL, SPYRE_OP_I2F, SPYRE_OP_F2I, SPYRE_OP_BCAST, SPYRE_OP_ROT,
-				       SPYRE_OP_EXP, SPYRE_OP_RARGMAX, SPYRE_OP_GELU };
+	static const uint8_t ops[] = { SPYRE_OP_MOV,   SPYRE_OP_ADD, SPYRE_OP_FMA, SPYRE_OP_SEL,
+				       SPYRE_OP_IADD,  SPYRE_OP_SHL, SPYRE_OP_I2F, SPYRE_OP_F2I,
+				       SPYRE_OP_BCAST, SPYRE_OP_ROT, SPYRE_OP_EXP, SPYRE_OP_RARGMAX,
+				       SPYRE_OP_GELU };
 	static const uint8_t nsrc[] = { 1, 2, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1 };
 	unsigned int i = rng(unit == SPYRE_UNIT_SFP ? 13 : 10), k, s;
 	struct spyre_insn in = { .op = ops[i], .n = (uint16_t)(1 + rng(65535)) };
@@ -126,13 +131,19 @@ static struct spyre_insn any(unsigned int unit, uint32_t cores, unsigned int nco
 	case 0:
 		return (struct spyre_insn){ .op = SPYRE_OP_NOP };
 	case 1:
-		return (struct spyre_insn){ .op = SPYRE_OP_ADDIMM, .a = (uint8_t)rng(16), .imm = word() };
+		return (struct spyre_insn){ .op = SPYRE_OP_ADDIMM,
+					    .a = (uint8_t)rng(16),
+					    .imm = word() };
 	case 2:
-		return (struct spyre_insn){ .op = SPYRE_OP_ADDREG, .a = (uint8_t)rng(16), .b = (uint8_t)rng(16),
+		return (struct spyre_insn){ .op = SPYRE_OP_ADDREG,
+					    .a = (uint8_t)rng(16),
+					    .b = (uint8_t)rng(16),
 					    .imm = word() };
 	case 3:
-		return (struct spyre_insn){ .op = SPYRE_OP_MVREG, .a = (uint8_t)rng(16),
-					    .b = (uint8_t)(rng(3) ? rng(16) : SPYRE_REG_NONE), .imm = word() };
+		return (struct spyre_insn){ .op = SPYRE_OP_MVREG,
+					    .a = (uint8_t)rng(16),
+					    .b = (uint8_t)(rng(3) ? rng(16) : SPYRE_REG_NONE),
+					    .imm = word() };
 	case 4:
 		return (struct spyre_insn){ .op = SPYRE_OP_SYNC_SEND, .a = (uint8_t)rng(SPYRE_TAGS),
 					    .imm = word() & cores };
@@ -142,10 +153,17 @@ static struct spyre_insn any(unsigned int unit, uint32_t cores, unsigned int nco
 	switch (unit) {
 	case SPYRE_UNIT_L3LU:
 	case SPYRE_UNIT_L3SU: {
-		struct spyre_insn in = { .op = (uint8_t)(unit == SPYRE_UNIT_L3LU ? SPYRE_OP_L3_LDU + (unsigned int)(groups && rng(2)) :
-							 SPYRE_OP_L3_STU + rng(2)),
-					 .a = (uint8_t)rng(4), .b = (uint8_t)lbr, .c = (uint8_t)(SPYRE_EAR0 + rng(4)),
-					 .n = (uint16_t)(1 + rng(32)), .imm = word(), .imm2 = word() };
+		struct spyre_insn in = {
+			.op = (uint8_t)(unit == SPYRE_UNIT_L3LU
+						? SPYRE_OP_L3_LDU + (unsigned int)(groups && rng(2))
+						: SPYRE_OP_L3_STU + rng(2)),
+			.a = (uint8_t)rng(4),
+			.b = (uint8_t)lbr,
+			.c = (uint8_t)(SPYRE_EAR0 + rng(4)),
+			.n = (uint16_t)(1 + rng(32)),
+			.imm = word(),
+			.imm2 = word()
+		};
 		return in;
 	}
 	case SPYRE_UNIT_PT:
@@ -156,28 +174,42 @@ static struct spyre_insn any(unsigned int unit, uint32_t cores, unsigned int nco
 				.b = pt_formats[rng(4)],
 				.d = rng(2) ? SPYRE_FIFO_LXLU_PTW : SPYRE_FIFO_L0LU_PTW };
 		case 1:
-			return (struct spyre_insn){ .op = SPYRE_OP_PT_MM, .a = (uint8_t)rng(8),
-				.b = pt_formats[rng(4)], .c = (uint8_t)rng(2),
-				.d = rng(2) ? SPYRE_FIFO_LXLU_PT : SPYRE_FIFO_L0LU_PT, .n = (uint16_t)n,
-				.imm = rng(129 - n) };
+			return (struct spyre_insn){ .op = SPYRE_OP_PT_MM,
+						    .a = (uint8_t)rng(8),
+						    .b = pt_formats[rng(4)],
+						    .c = (uint8_t)rng(2),
+						    .d = rng(2) ? SPYRE_FIFO_LXLU_PT
+								: SPYRE_FIFO_L0LU_PT,
+						    .n = (uint16_t)n,
+						    .imm = rng(129 - n) };
 		case 2:
-			return (struct spyre_insn){ .op = SPYRE_OP_PT_PSOUT, .d = some_fifo(unit, true),
-				.n = (uint16_t)n, .imm = rng(129 - n) };
+			return (struct spyre_insn){ .op = SPYRE_OP_PT_PSOUT,
+						    .d = some_fifo(unit, true),
+						    .n = (uint16_t)n,
+						    .imm = rng(129 - n) };
 		default:
-			return (struct spyre_insn){ .op = SPYRE_OP_PT_PSIN,
+			return (struct spyre_insn){
+				.op = SPYRE_OP_PT_PSIN,
 				.b = rng(2) ? SPYRE_IEEE_FP32 : SPYRE_IEEE_INT32,
-				.d = rng(2) ? SPYRE_FIFO_LXLU_PT : SPYRE_FIFO_L0LU_PT, .n = (uint16_t)n,
-				.imm = rng(129 - n) };
+				.d = rng(2) ? SPYRE_FIFO_LXLU_PT : SPYRE_FIFO_L0LU_PT,
+				.n = (uint16_t)n,
+				.imm = rng(129 - n)
+			};
 		}
 	case SPYRE_UNIT_PE:
 	case SPYRE_UNIT_SFP:
 		return vector(unit, nconsts);
 	default:
-		return (struct spyre_insn){ .op = unit == SPYRE_UNIT_LXLU || unit == SPYRE_UNIT_L0LU ?
-						SPYRE_OP_LD : SPYRE_OP_ST,
-			.a = (uint8_t)rng(4), .b = (uint8_t)lbr,
+		return (struct spyre_insn){
+			.op = unit == SPYRE_UNIT_LXLU || unit == SPYRE_UNIT_L0LU ? SPYRE_OP_LD
+										 : SPYRE_OP_ST,
+			.a = (uint8_t)rng(4),
+			.b = (uint8_t)lbr,
 			.d = some_fifo(unit, unit == SPYRE_UNIT_LXLU || unit == SPYRE_UNIT_L0LU),
-			.n = (uint16_t)(1 + rng(65535)), .imm = word() & ~127u, .imm2 = word() };
+			.n = (uint16_t)(1 + rng(65535)),
+			.imm = word() & ~127u,
+			.imm2 = word()
+		};
 	}
 }
 
@@ -238,13 +270,15 @@ static struct spyreprog_job *random_job(void)
 				if (!np[unit] || (any_unit && !rng(3)))
 					continue;
 				any_unit = true;
-				u = spyreprog_job_unit(job, c, unit, corelet, prog[unit][c * 7u % (unsigned int)np[unit]]);
+				u = spyreprog_job_unit(job, c, unit, corelet,
+						       prog[unit][c * 7u % (unsigned int)np[unit]]);
 				for (k = 0; k < SPYRE_REGS; k++)
 					if (!rng(6))
-						spyreprog_job_init(job, u, k,
-								   rng(2) ? SPYRE_NO_SYMBOL : rng(9),
-								   k & 1 ? c * 4096u + 77 :
-								   (uint64_t)word() << 32 | word());
+						spyreprog_job_init(
+							job, u, k,
+							rng(2) ? SPYRE_NO_SYMBOL : rng(9),
+							k & 1 ? c * 4096u + 77
+							      : (uint64_t)word() << 32 | word());
 			}
 		}
 	}
@@ -260,8 +294,8 @@ static void check_accepted(const void *bin, size_t size)
 	memcpy(copy, bin, size);
 	j = spyre_job_decode(copy, size, &je);
 	if (!j)
-		fail_msg("the checker refuses the container: code %d core %u unit 0x%x pc %u", je.code, je.core,
-			 je.unit, je.pc);
+		fail_msg("the checker refuses the container: code %d core %u unit 0x%x pc %u",
+			 je.code, je.core, je.unit, je.pc);
 	spyre_job_free(j);
 }
 
@@ -332,7 +366,9 @@ static void test_foreign_layout(void **state)
 
 static void test_generated(void **state)
 {
-	static const uint32_t shapes[][3] = { { 64, 10, 64 }, { 300, 640, 1000 }, { 2048, 2048, 2048 } };
+	static const uint32_t shapes[][3] = { { 64, 10, 64 },
+					      { 300, 640, 1000 },
+					      { 2048, 2048, 2048 } };
 	struct spyreprog_job *job;
 	unsigned int i, f;
 	char err[200];
@@ -342,8 +378,15 @@ static void test_generated(void **state)
 	(void)state;
 	for (i = 0; i < 3; i++) {
 		for (f = 0; f < 2; f++) {
-			struct spyregen_matmul mm = { shapes[i][0], shapes[i][1], shapes[i][2], 0, 0, true,
-						      SPYREGEN_GELU, 0, f };
+			struct spyregen_matmul mm = { shapes[i][0],
+						      shapes[i][1],
+						      shapes[i][2],
+						      0,
+						      0,
+						      true,
+						      SPYREGEN_GELU,
+						      0,
+						      f };
 
 			job = spyregen_matmul(&mm, err);
 			assert_non_null(job);
@@ -420,7 +463,8 @@ static void test_hex_sticks(void **state)
 	char *text;
 
 	(void)state;
-	assert_int_equal(spyreprog_assemble(hand, strlen(hand), (void **)&bin, &size, NULL, &err), 0);
+	assert_int_equal(spyreprog_assemble(hand, strlen(hand), (void **)&bin, &size, NULL, &err),
+			 0);
 	text = malloc(size * 2 + size / 128 + 100);
 	len += (size_t)sprintf(text, "# init\n");
 	for (i = 0; i < size; i += 128) {
@@ -453,31 +497,49 @@ static void test_errors(void **state)
 		{ "Program a for unit l3lu:\nL3_RETURN ::\n", 0, 0, "no unit runs a program" },
 		{ "Program a for unit l3lu:\nL3_NOP ::\n", 1, 1, "does not end in L3_RETURN" },
 		{ "Program a for unit l3lu:\nL3_LDU :: lar:0 ear:0 burst:33\n", 2, 29, "1 to 32" },
-		{ "Program a for unit l3lu:\nL3_LDU :: lar:0 burst:3\n", 2, 24, "needs the field 'ear'" },
-		{ "Program a for unit l3lu:\nL3_LDU :: lar:4 ear:0 burst:3\n", 2, 15, "registers LAR0 to LAR3" },
+		{ "Program a for unit l3lu:\nL3_LDU :: lar:0 burst:3\n", 2, 24,
+		  "needs the field 'ear'" },
+		{ "Program a for unit l3lu:\nL3_LDU :: lar:4 ear:0 burst:3\n", 2, 15,
+		  "registers LAR0 to LAR3" },
 		{ "Program a for unit l3lu:\nL3_LDU :: lar:0 lar:0\n", 2, 17, "given twice" },
 		{ "Program a for unit l3lu:\nPT_MM :: tile:0\n", 2, 1, "l3lu does not execute" },
-		{ "Program a for unit pe:\nPE_EXP :: dst:V0 src0:V1\n", 2, 1, "pe does not execute" },
+		{ "Program a for unit pe:\nPE_EXP :: dst:V0 src0:V1\n", 2, 1,
+		  "pe does not execute" },
 		{ "Program a for unit pe:\nPE_MOV :: dst:V16 src0:V1\n", 2, 15, "V0 to V15" },
-		{ "Program a for unit pe:\nPE_MOV :: dst:LXLU_PE0/IEEE_FP32 src0:V1\n", 2, 15, "is written by lxlu" },
-		{ "Program a for unit pe:\nPE_MOV :: dst:PE_SFP/FP99 src0:V1\n", 2, 22, "no data format" },
-		{ "Program a for unit pe:\nPE_ADD :: dst:V0 src0:imm=1.0 src1:imm=2.0\n", 2, 36, "one immediate" },
-		{ "Program a for unit pt:\nPT_MM :: tile:0 fmt:SEN169_FP16 onto:0 fifo:LXLU_PTW n:1 row:0\n", 2, 45, "load port" },
+		{ "Program a for unit pe:\nPE_MOV :: dst:LXLU_PE0/IEEE_FP32 src0:V1\n", 2, 15,
+		  "is written by lxlu" },
+		{ "Program a for unit pe:\nPE_MOV :: dst:PE_SFP/FP99 src0:V1\n", 2, 22,
+		  "no data format" },
+		{ "Program a for unit pe:\nPE_ADD :: dst:V0 src0:imm=1.0 src1:imm=2.0\n", 2, 36,
+		  "one immediate" },
+		{ "Program a for unit pt:\nPT_MM :: tile:0 fmt:SEN169_FP16 onto:0 fifo:LXLU_PTW "
+		  "n:1 row:0\n",
+		  2, 45, "load port" },
 		{ "Program a for unit pt:\nPT_NOP :: be:1\n", 2, 1, "more blocks" },
-		{ "Program a for unit pt:\nPT_MVLOOPCNT :: count:3\nPT_RETURN ::\n", 3, 1, "still open" },
+		{ "Program a for unit pt:\nPT_MVLOOPCNT :: count:3\nPT_RETURN ::\n", 3, 1,
+		  "still open" },
 		{ "Program a for unit pt:\nPT_RETURN ::\nPT_NOP ::\n", 3, 1, "nothing can follow" },
-		{ "Program a for unit pt:\nPT_RETURN ::\nProgram a for unit pt:\n", 3, 9, "defined twice" },
+		{ "Program a for unit pt:\nPT_RETURN ::\nProgram a for unit pt:\n", 3, 9,
+		  "defined twice" },
 		{ "Program 7 for unit pt:\n", 1, 9, "number 0" },
 		{ "Program for unit pt:\n", 1, 1, "no core yet" },
 		{ "Program for coreID : 32\n", 1, 22, "0 to 31" },
 		{ "Program for coreID : 0\nProgram for unit pt: b\n", 2, 22, "no program 'b'" },
-		{ "Program a for unit pe:\nPE_RETURN ::\nProgram for coreID : 0\nProgram for unit pt: a\n", 4, 22, "is for pe" },
-		{ "Program a for unit pt:\nPT_RETURN ::\nProgram for coreID : 0\nProgram for unit pt: a\n"
-		  "Program for unit pt.0: a\n", 5, 18, "already has a program" },
-		{ "Program a for unit pt:\nPT_RETURN ::\nProgram for coreID : 0\nProgram for unit pt.2: a\n", 4, 20, "corelet" },
+		{ "Program a for unit pe:\nPE_RETURN ::\nProgram for coreID : 0\nProgram for unit "
+		  "pt: a\n",
+		  4, 22, "is for pe" },
+		{ "Program a for unit pt:\nPT_RETURN ::\nProgram for coreID : 0\nProgram for unit "
+		  "pt: a\n"
+		  "Program for unit pt.0: a\n",
+		  5, 18, "already has a program" },
+		{ "Program a for unit pt:\nPT_RETURN ::\nProgram for coreID : 0\nProgram for unit "
+		  "pt.2: a\n",
+		  4, 20, "corelet" },
 		{ "LAR : 0 : 1\n", 1, 1, "no unit yet" },
-		{ "Program a for unit pt:\nPT_RETURN ::\nProgram for coreID : 0\nProgram for unit pt: a\n"
-		  "Registers for unit pt:\nLCR : 0 : N\n", 6, 11, "is no symbol" },
+		{ "Program a for unit pt:\nPT_RETURN ::\nProgram for coreID : 0\nProgram for unit "
+		  "pt: a\n"
+		  "Registers for unit pt:\nLCR : 0 : N\n",
+		  6, 11, "is no symbol" },
 		{ "Constant : 1 : all 1.0\n", 2, 1, "constant 0 is missing" },
 		{ "Constant : 0 : 1 2 3\nGroup : 0 : 0\n", 2, 1, "3 lanes" },
 		{ "Group : 16 : 0\n", 1, 9, "too large" },
@@ -490,12 +552,15 @@ static void test_errors(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (!spyreprog_assemble(cases[i].text, strlen(cases[i].text), &bin, &size, NULL, &err))
+		if (!spyreprog_assemble(cases[i].text, strlen(cases[i].text), &bin, &size, NULL,
+					&err))
 			fail_msg("case %u was accepted:\n%s", i, cases[i].text);
-		if (!strstr(err.text, cases[i].says) || (cases[i].line && err.line != cases[i].line) ||
+		if (!strstr(err.text, cases[i].says) ||
+		    (cases[i].line && err.line != cases[i].line) ||
 		    (cases[i].line && err.column != cases[i].column && i))
-			fail_msg("case %u: said %u:%u: %s; expected %u:%u: ...%s...\n%s", i, err.line, err.column,
-				 err.text, cases[i].line, cases[i].column, cases[i].says, cases[i].text);
+			fail_msg("case %u: said %u:%u: %s; expected %u:%u: ...%s...\n%s", i,
+				 err.line, err.column, err.text, cases[i].line, cases[i].column,
+				 cases[i].says, cases[i].text);
 	}
 }
 
@@ -508,11 +573,13 @@ static void test_damaged_container(void **state)
 	FILE *m = open_memstream(&sink, &len);
 
 	(void)state;
-	assert_int_equal(spyreprog_assemble(hand, strlen(hand), (void **)&bin, &size, NULL, &err), 0);
-	/* Any changed byte is found, by magic, version, size, a section, a reserved field or the digest. */
+	assert_int_equal(spyreprog_assemble(hand, strlen(hand), (void **)&bin, &size, NULL, &err),
+			 0);
+	/* Any changed byte is found: by magic, version, size, section, reserved field, digest. */
 	for (i = 0; i < size; i++) {
 		bin[i] ^= 0x10;
-		if (!spyreprog_disassemble(bin, size, 0, m, &err) && i >= offsetof(struct spyre_job_header, digest))
+		if (!spyreprog_disassemble(bin, size, 0, m, &err) &&
+		    i >= offsetof(struct spyre_job_header, digest))
 			fail_msg("byte %zu changed and nobody noticed", i);
 		bin[i] ^= 0x10;
 	}
@@ -543,7 +610,8 @@ static void test_noise(void **state)
 			if (rng(3))
 				buf[at] = (char)(32 + rng(95));
 			else
-				memmove(buf + at, buf + rng(n), rng(8) < n - at ? rng(8) % (n - at) : 0);
+				memmove(buf + at, buf + rng(n),
+					rng(8) < n - at ? rng(8) % (n - at) : 0);
 		}
 		if (!spyreprog_assemble(buf, n - rng(n), &bin, &size, NULL, &err))
 			free(bin);

@@ -87,11 +87,16 @@ static void check_guard(const void *tensor, uint64_t bytes)
 		assert_int_equal(p[i], 0xa5);
 }
 
-static void run_on(struct mem *m, struct spyreprog_job *job, const uint64_t *symbols, unsigned int nsymbols)
+static void run_on(struct mem *m, struct spyreprog_job *job, const uint64_t *symbols,
+		   unsigned int nsymbols)
 {
 	struct spyre_soc_mem ops = { m, dmva, hmva, checkpoint, active };
-	struct spyre_soc_job j = { .bootaddr = PROG_BASE, .symbols = (uintptr_t)symbols, .nsymbols = nsymbols,
-				   .symbols_host = true, .context = 1, .mem = &ops };
+	struct spyre_soc_job j = { .bootaddr = PROG_BASE,
+				   .symbols = (uintptr_t)symbols,
+				   .nsymbols = nsymbols,
+				   .symbols_host = true,
+				   .context = 1,
+				   .mem = &ops };
 	struct spyre_soc_time time;
 	struct spyre_rb rb = { 0 };
 	struct spyre_stuck stuck[8];
@@ -106,10 +111,11 @@ static void run_on(struct mem *m, struct spyreprog_job *job, const uint64_t *sym
 	if (!ok || rb.status != SPYRE_OK) {
 		n = spyre_soc_stuck(soc, stuck, 8);
 		for (i = 0; rb.status == SPYRE_ERR_DEADLOCK && i < n && i < 8; i++)
-			print_message("stuck: core %u unit %u waits %u number %u pc %u\n", stuck[i].core,
-				      stuck[i].unit, stuck[i].waits, stuck[i].number, stuck[i].pc);
-		fail_msg("job failed: status %u err %u core %u unit 0x%x pc %u addr 0x%llx", rb.status,
-			 rb.err_code, rb.err_core, rb.err_unit, rb.err_pc,
+			print_message("stuck: core %u unit %u waits %u number %u pc %u\n",
+				      stuck[i].core, stuck[i].unit, stuck[i].waits, stuck[i].number,
+				      stuck[i].pc);
+		fail_msg("job failed: status %u err %u core %u unit 0x%x pc %u addr 0x%llx",
+			 rb.status, rb.err_code, rb.err_core, rb.err_unit, rb.err_pc,
 			 (unsigned long long)rb.rb_hmierr_addr);
 	}
 	free(m->prog);
@@ -166,8 +172,8 @@ static float tolerance(enum spyre_format fmt)
 }
 
 /* One matrix product; activations that use special functions are compared within a rounding. */
-static void matmul(uint32_t m, uint32_t n, uint32_t k, enum spyre_format in, enum spyre_format out, bool bias,
-		   enum spyregen_act act, uint32_t cores, uint32_t flags)
+static void matmul(uint32_t m, uint32_t n, uint32_t k, enum spyre_format in, enum spyre_format out,
+		   bool bias, enum spyregen_act act, uint32_t cores, uint32_t flags)
 {
 	struct spyregen_matmul mm = { m, n, k, in, out, bias, act, cores, flags };
 	bool exact = act <= SPYREGEN_RELU;
@@ -216,8 +222,8 @@ static void matmul(uint32_t m, uint32_t n, uint32_t k, enum spyre_format in, enu
 			fabsf(got[i] - c[i]) <= 2 * tolerance(out) * fmaxf(fabsf(c[i]), 0x1p-10f);
 
 		if (!same)
-			fail_msg("%ux%ux%u act %u: [%zu][%zu] is %a, expected %a", m, n, k, (unsigned int)act,
-				 i / n, i % n, (double)got[i], (double)c[i]);
+			fail_msg("%ux%ux%u act %u: [%zu][%zu] is %a, expected %a", m, n, k,
+				 (unsigned int)act, i / n, i % n, (double)got[i], (double)c[i]);
 	}
 	free(want);
 	free(mem.data);
@@ -231,30 +237,32 @@ static void matmul(uint32_t m, uint32_t n, uint32_t k, enum spyre_format in, enu
 static void test_matmul_shapes(void **state)
 {
 	static const uint32_t shapes[][3] = {
-		{ 1, 1, 1 }, { 1, 64, 64 }, { 64, 64, 64 }, { 64, 10, 64 }, { 3, 130, 70 }, { 127, 64, 129 },
-		{ 128, 128, 128 }, { 129, 192, 320 }, { 200, 256, 1000 }, { 256, 128, 64 }, { 97, 33, 2048 },
-		{ 300, 640, 448 },
+		{ 1, 1, 1 },	    { 1, 64, 64 },    { 64, 64, 64 },	 { 64, 10, 64 },
+		{ 3, 130, 70 },	    { 127, 64, 129 }, { 128, 128, 128 }, { 129, 192, 320 },
+		{ 200, 256, 1000 }, { 256, 128, 64 }, { 97, 33, 2048 },	 { 300, 640, 448 },
 	};
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-		matmul(shapes[i][0], shapes[i][1], shapes[i][2], SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, i & 1,
-		       i % 3 ? SPYREGEN_NONE : SPYREGEN_RELU, 0, 0);
-		matmul(shapes[i][0], shapes[i][1], shapes[i][2], SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, i & 2,
-		       SPYREGEN_NONE, 0, SPYREGEN_NO_MULTICAST);
+		matmul(shapes[i][0], shapes[i][1], shapes[i][2], SPYRE_SEN169_FP16,
+		       SPYRE_SEN169_FP16, i & 1, i % 3 ? SPYREGEN_NONE : SPYREGEN_RELU, 0, 0);
+		matmul(shapes[i][0], shapes[i][1], shapes[i][2], SPYRE_SEN169_FP16, SPYRE_IEEE_FP32,
+		       i & 2, SPYREGEN_NONE, 0, SPYREGEN_NO_MULTICAST);
 	}
 }
 
 static void test_matmul_formats(void **state)
 {
-	static const enum spyre_format f[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16, SPYRE_IEEE_FP32 };
+	static const enum spyre_format f[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16,
+					       SPYRE_IEEE_FP32 };
 	unsigned int i, j;
 
 	(void)state;
 	for (i = 0; i < 3; i++)
 		for (j = 0; j < 4; j++)
-			matmul(70, 130, 200, f[i], f[j], true, j & 1 ? SPYREGEN_RELU : SPYREGEN_NONE, 0, 0);
+			matmul(70, 130, 200, f[i], f[j], true,
+			       j & 1 ? SPYREGEN_RELU : SPYREGEN_NONE, 0, 0);
 }
 
 static void test_matmul_activations(void **state)
@@ -264,8 +272,8 @@ static void test_matmul_activations(void **state)
 	(void)state;
 	for (act = SPYREGEN_NONE; act <= SPYREGEN_TANH; act++)
 		for (bias = 0; bias < 2; bias++)
-			matmul(40, 64, 128, SPYRE_SEN169_FP16, act & 1 ? SPYRE_SEN169_FP16 : SPYRE_IEEE_FP32,
-			       bias, act, 0, 0);
+			matmul(40, 64, 128, SPYRE_SEN169_FP16,
+			       act & 1 ? SPYRE_SEN169_FP16 : SPYRE_IEEE_FP32, bias, act, 0, 0);
 }
 
 static void test_matmul_cores(void **state)
@@ -275,24 +283,29 @@ static void test_matmul_cores(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
-		matmul(256, 256, 192, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, true, SPYREGEN_NONE, masks[i], 0);
-		matmul(256, 320, 192, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, true, SPYREGEN_NONE, masks[i],
-		       SPYREGEN_NO_MULTICAST);
+		matmul(256, 256, 192, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, true, SPYREGEN_NONE,
+		       masks[i], 0);
+		matmul(256, 320, 192, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, true, SPYREGEN_NONE,
+		       masks[i], SPYREGEN_NO_MULTICAST);
 	}
 }
 
-/* Operands that do not fit LX stream through the ring; k with an odd number of tiles ends in a short chunk. */
+/* Operands that do not fit LX stream through the ring; k with an odd number of tiles ends in a
+ * short chunk. */
 static void test_matmul_ring(void **state)
 {
 	(void)state;
 	matmul(256, 256, 8192, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, true, SPYREGEN_NONE, 0x1, 0);
-	matmul(128, 128, 127 * 64, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, false, SPYREGEN_NONE, 0x3, 0);
-	matmul(64, 256, 8192 - 64, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, false, SPYREGEN_NONE, 0x3, 0);
+	matmul(128, 128, 127 * 64, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, false, SPYREGEN_NONE, 0x3,
+	       0);
+	matmul(64, 256, 8192 - 64, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, false, SPYREGEN_NONE, 0x3,
+	       0);
 }
 
 static void test_matmul_random(void **state)
 {
-	static const enum spyre_format f[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16, SPYRE_IEEE_FP32 };
+	static const enum spyre_format f[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16,
+					       SPYRE_IEEE_FP32 };
 	unsigned int i;
 
 	(void)state;
@@ -332,7 +345,9 @@ static void test_matmul_512(void **state)
 
 static void test_matmul_int8(void **state)
 {
-	static const uint32_t shapes[][3] = { { 1, 1, 1 }, { 65, 130, 300 }, { 128, 128, 256 }, { 256, 64, 128 } };
+	static const uint32_t shapes[][3] = {
+		{ 1, 1, 1 }, { 65, 130, 300 }, { 128, 128, 256 }, { 256, 64, 128 }
+	};
 	struct spyreprog_job *job;
 	uint64_t sym[4], cb;
 	void *ha, *hb, *hc, *hv;
@@ -345,10 +360,18 @@ static void test_matmul_int8(void **state)
 	for (s = 0; s < sizeof(shapes) / sizeof(shapes[0]); s++) {
 		for (bias = 0; bias < 2; bias++) {
 			uint32_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
-			struct spyregen_matmul mm = { m, n, k, SPYRE_SENINT8, SPYRE_IEEE_INT32, bias,
-						      bias ? SPYREGEN_RELU : SPYREGEN_NONE, 0, 0 };
+			struct spyregen_matmul mm = { m,
+						      n,
+						      k,
+						      SPYRE_SENINT8,
+						      SPYRE_IEEE_INT32,
+						      bias,
+						      bias ? SPYREGEN_RELU : SPYREGEN_NONE,
+						      0,
+						      0 };
 			int8_t *a = malloc((size_t)m * k), *b = malloc((size_t)k * n);
-			int32_t *bv = malloc(n * 4), *c = malloc((size_t)m * n * 4), *got = malloc((size_t)m * n * 4);
+			int32_t *bv = malloc(n * 4), *c = malloc((size_t)m * n * 4),
+				*got = malloc((size_t)m * n * 4);
 
 			rng_state = s;
 			for (i = 0; i < (size_t)m * k; i++)
@@ -420,21 +443,24 @@ static bool special(enum spyregen_op op)
 	return op >= SPYREGEN_OP_GELU && op <= SPYREGEN_RECIP ? true : op == SPYREGEN_ERF;
 }
 
-static void elementwise(enum spyregen_op op, uint32_t m, uint32_t n, enum spyre_format in, enum spyre_format out,
-			uint32_t cores)
+static void elementwise(enum spyregen_op op, uint32_t m, uint32_t n, enum spyre_format in,
+			enum spyre_format out, uint32_t cores)
 {
 	struct spyregen_elementwise e = { op, m, n, in, out, 0.75f, cores };
 	size_t count = (size_t)m * n, i;
-	float *a = random_matrix(count, in), *b = random_matrix(count, in), *got = malloc(count * 4), want;
+	float *a = random_matrix(count, in), *b = random_matrix(count, in),
+	      *got = malloc(count * 4), want;
 	bool binary = op >= SPYREGEN_ADD && op <= SPYREGEN_MIN, fill = op == SPYREGEN_FILL;
-	struct mem mem = mem_new((3 * (spyregen_bytes(SPYRE_IEEE_FP32, m, n) + GUARD) + 4095) / 4096 * 4096);
+	struct mem mem =
+		mem_new((3 * (spyregen_bytes(SPYRE_IEEE_FP32, m, n) + GUARD) + 4095) / 4096 * 4096);
 	uint64_t sym[3], bytes = spyregen_bytes(in, m, n);
 	struct spyreprog_job *job;
 	void *ha, *hb, *hc;
 	char err[200];
 	unsigned int ns = 0;
 
-	if (op == SPYREGEN_LN || op == SPYREGEN_SQRT || op == SPYREGEN_RSQRT || op == SPYREGEN_RECIP)
+	if (op == SPYREGEN_LN || op == SPYREGEN_SQRT || op == SPYREGEN_RSQRT ||
+	    op == SPYREGEN_RECIP)
 		for (i = 0; i < count; i++)
 			a[i] = fabsf(a[i]) + 0.25f;
 	spyregen_round(a, count, in);
@@ -458,11 +484,13 @@ static void elementwise(enum spyregen_op op, uint32_t m, uint32_t n, enum spyre_
 
 		want = ew_ref(op, a[i], b[i], 0.75f);
 		spyregen_round(&want, 1, out);
-		ok = special(op) ? fabsf(got[i] - want) <= 2 * tolerance(out) * fmaxf(fabsf(want), 0x1p-10f) :
-			got[i] == want;
+		ok = special(op) ? fabsf(got[i] - want) <=
+					   2 * tolerance(out) * fmaxf(fabsf(want), 0x1p-10f)
+				 : got[i] == want;
 		if (!ok)
-			fail_msg("op %u %ux%u: [%zu] of %a, %a is %a, expected %a", (unsigned int)op, m, n, i,
-				 (double)a[i], (double)b[i], (double)got[i], (double)want);
+			fail_msg("op %u %ux%u: [%zu] of %a, %a is %a, expected %a",
+				 (unsigned int)op, m, n, i, (double)a[i], (double)b[i],
+				 (double)got[i], (double)want);
 	}
 	free(mem.data);
 	free(a);
@@ -483,15 +511,19 @@ static void test_elementwise_ops(void **state)
 
 static void test_elementwise_shapes(void **state)
 {
-	static const uint32_t shapes[][2] = { { 1, 1 }, { 1, 4096 }, { 1000, 64 }, { 257, 193 }, { 2048, 512 } };
+	static const uint32_t shapes[][2] = {
+		{ 1, 1 }, { 1, 4096 }, { 1000, 64 }, { 257, 193 }, { 2048, 512 }
+	};
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-		elementwise(SPYREGEN_ADD, shapes[i][0], shapes[i][1], SPYRE_SEN169_FP16, SPYRE_SEN169_FP16,
-			    i & 1 ? 0x7 : 0);
-		elementwise(SPYREGEN_COPY, shapes[i][0], shapes[i][1], SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, 0);
-		elementwise(SPYREGEN_COPY, shapes[i][0], shapes[i][1], SPYRE_IEEE_FP32, SPYRE_BFLOAT16, 0);
+		elementwise(SPYREGEN_ADD, shapes[i][0], shapes[i][1], SPYRE_SEN169_FP16,
+			    SPYRE_SEN169_FP16, i & 1 ? 0x7 : 0);
+		elementwise(SPYREGEN_COPY, shapes[i][0], shapes[i][1], SPYRE_SEN169_FP16,
+			    SPYRE_IEEE_FP32, 0);
+		elementwise(SPYREGEN_COPY, shapes[i][0], shapes[i][1], SPYRE_IEEE_FP32,
+			    SPYRE_BFLOAT16, 0);
 	}
 }
 
@@ -530,14 +562,21 @@ static void rows(enum spyregen_rowop op, uint32_t m, uint32_t n, enum spyre_form
 		for (j = 0; j < n; j++)
 			sum += exp(x[j] - max);
 		for (j = 0; j < no; j++) {
-			double want = op == SPYREGEN_SOFTMAX ? exp(x[j] - max) / sum : op == SPYREGEN_ROWMAX ? max :
-				op == SPYREGEN_SUM ? total : total / n;
-			double room = op == SPYREGEN_ROWMAX ? 0 : tolerance(fmt) * fabs(want) + 1e-6 *
-				(op == SPYREGEN_SUM ? mag : op == SPYREGEN_MEAN ? mag / n : 1);
+			double want = op == SPYREGEN_SOFTMAX  ? exp(x[j] - max) / sum
+				      : op == SPYREGEN_ROWMAX ? max
+				      : op == SPYREGEN_SUM    ? total
+							      : total / n;
+			double room = op == SPYREGEN_ROWMAX
+					      ? 0
+					      : tolerance(fmt) * fabs(want) +
+							1e-6 * (op == SPYREGEN_SUM    ? mag
+								: op == SPYREGEN_MEAN ? mag / n
+										      : 1);
 
 			if (!(fabs(got[(size_t)i * no + j] - want) <= room))
-				fail_msg("row op %u %ux%u: [%u][%u] is %g, expected %g", (unsigned int)op, m, n, i,
-					 j, (double)got[(size_t)i * no + j], want);
+				fail_msg("row op %u %ux%u: [%u][%u] is %g, expected %g",
+					 (unsigned int)op, m, n, i, j,
+					 (double)got[(size_t)i * no + j], want);
 		}
 	}
 	free(mem.data);
@@ -547,7 +586,8 @@ static void rows(enum spyregen_rowop op, uint32_t m, uint32_t n, enum spyre_form
 
 static void test_rows(void **state)
 {
-	static const uint32_t shapes[][2] = { { 1, 1 }, { 7, 64 }, { 64, 10 }, { 130, 200 }, { 33, 1000 }, { 3, 4096 } };
+	static const uint32_t shapes[][2] = { { 1, 1 },	    { 7, 64 },	  { 64, 10 },
+					      { 130, 200 }, { 33, 1000 }, { 3, 4096 } };
 	unsigned int op, i;
 
 	(void)state;
@@ -561,7 +601,8 @@ static void test_rows(void **state)
 
 static void test_layout(void **state)
 {
-	static const enum spyre_format f[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16, SPYRE_IEEE_FP32 };
+	static const enum spyre_format f[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16,
+					       SPYRE_IEEE_FP32 };
 	uint32_t m, n, i;
 
 	(void)state;
@@ -574,7 +615,8 @@ static void test_layout(void **state)
 	for (i = 0; i < 4; i++) {
 		for (m = 1; m < 300; m += 71) {
 			for (n = 1; n < 200; n += 33) {
-				float *a = random_matrix((size_t)m * n, f[i]), *b = calloc((size_t)m * n, 4);
+				float *a = random_matrix((size_t)m * n, f[i]),
+				      *b = calloc((size_t)m * n, 4);
 				void *p = malloc(spyregen_bytes(f[i], m, n));
 
 				spyregen_pack(p, f[i], a, m, n, n);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Conversions of include/spyre/num.h against the card model's, which were written apart from them: all codes
- * of the 16-bit formats, and fp32 values around every code, every tie, and at random.
+ * Conversions of include/spyre/num.h against the card model's, which were written apart from them:
+ * all codes of the 16-bit formats, and fp32 values around every code, every tie, and at random.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,11 +51,14 @@ static void test_up(void **state)
 	(void)state;
 	for (i = 0; i < 3; i++) {
 		for (h = 0; h < 0x10000; h++) {
-			uint32_t a = formats[i].up((uint16_t)h), b = formats[i].model_up((uint16_t)h);
+			uint32_t a = formats[i].up((uint16_t)h),
+				 b = formats[i].model_up((uint16_t)h);
 
-			/* Inside, the model keeps what a NaN carries; it leaves as the canonical one. */
+			/* Inside, the model keeps what a NaN carries; it leaves as the canonical
+			 * one. */
 			if (is_nan(b) ? a != SPYRE_FP32_NAN : a != b)
-				fail_msg("%s: 0x%04x becomes 0x%08x, in the model 0x%08x", formats[i].name, h, a, b);
+				fail_msg("%s: 0x%04x becomes 0x%08x, in the model 0x%08x",
+					 formats[i].name, h, a, b);
 			if (!is_nan(a) && formats[i].down(a) != h)
 				fail_msg("%s: 0x%04x does not come back", formats[i].name, h);
 		}
@@ -73,7 +76,8 @@ static void test_down(void **state)
 		for (h = 0; h < 0x10000; h++) {
 			near = formats[i].up((uint16_t)h);
 			u = near;
-			/* The ties lie half a step of the code away: try all fp32 bits below that can matter. */
+			/* The ties lie half a step of the code away: try all fp32 bits below that
+			 * can matter. */
 			for (k = 10; k <= 23; k++) {
 				for (d = -2; d <= 2; d++) {
 					check_down(&formats[i], u + (1u << k) + (uint32_t)d);

@@ -45,8 +45,8 @@ void product_operands(float *a, float *b, uint32_t n, uint64_t seed)
 
 static double blas_seconds(const float *a, const float *b, float *c, uint32_t n)
 {
-	void (*gemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
-		     const float *b, int ldb, float beta, float *c, int ldc);
+	void (*gemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+		     int lda, const float *b, int ldb, float beta, float *c, int ldc);
 	void *lib = dlopen("libopenblas.so.0", RTLD_NOW);
 	double best = 0, t;
 	int i, m = (int)n;
@@ -71,7 +71,8 @@ int product_check(const struct result *r, const void *matrix)
 {
 	uint32_t n = r->matrix_n;
 	size_t count = (size_t)n * n, i, wrong = 0, first = 0;
-	float *a = malloc(count * 4), *b = malloc(count * 4), *want = malloc(count * 4), *got = malloc(count * 4);
+	float *a = malloc(count * 4), *b = malloc(count * 4), *want = malloc(count * 4),
+	      *got = malloc(count * 4);
 	double flop = 2.0 * n * n * n, t, blas;
 
 	if (!a || !b || !want || !got)
@@ -89,16 +90,22 @@ int product_check(const struct result *r, const void *matrix)
 		}
 	}
 	if (wrong)
-		printf("  %zu of %zu elements differ from the reference; the first, row %zu column %zu, is %a, not %a\n",
+		printf("  %zu of %zu elements differ from the reference; the first, row %zu column "
+		       "%zu, is %a, not %a\n",
 		       wrong, count, first / n, first % n, (double)got[first], (double)want[first]);
 	else
-		printf("  all %zu elements equal the host's reference bit for bit (defined order, %.2f s)\n", count, t);
-	printf("  card, in the machine   %7.1f GFLOP/s   (%.3f s a launch; modelled %.3f ms, %.1f TFLOP/s)\n",
-	       flop / r->seconds * 1e-9, r->seconds, r->card_seconds * 1e3, flop / r->card_seconds * 1e-12);
+		printf("  all %zu elements equal the host's reference bit for bit (defined order, "
+		       "%.2f s)\n",
+		       count, t);
+	printf("  card, in the machine   %7.1f GFLOP/s   (%.3f s a launch; modelled %.3f ms, %.1f "
+	       "TFLOP/s)\n",
+	       flop / r->seconds * 1e-9, r->seconds, r->card_seconds * 1e3,
+	       flop / r->card_seconds * 1e-12);
 	blas = blas_seconds(a, b, want, n);
 	if (blas > 0)
-		printf("  OpenBLAS sgemm, host   %7.1f GFLOP/s   (%.3f s, %ld threads); ratio %.2f\n", flop / blas * 1e-9,
-		       blas, sysconf(_SC_NPROCESSORS_ONLN), blas / r->seconds);
+		printf("  OpenBLAS sgemm, host   %7.1f GFLOP/s   (%.3f s, %ld threads); ratio "
+		       "%.2f\n",
+		       flop / blas * 1e-9, blas, sysconf(_SC_NPROCESSORS_ONLN), blas / r->seconds);
 	else
 		printf("  OpenBLAS is not installed: nothing to compare the speed with\n");
 	free(a);

@@ -2,9 +2,9 @@
 /*
  * spyre-demo: recognises handwritten digits on the card, then multiplies two large matrices.
  *
- * Copies go on one stream, compute on another; events between them keep two batches in flight. Everything is
- * submitted behind a word in host memory and let go at once, so that the card, not this program, sets the
- * pace.
+ * Copies go on one stream, compute on another; events between them keep two batches in flight.
+ * Everything is submitted behind a word in host memory and let go at once, so that the card, not
+ * this program, sets the pace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,8 @@ static void on_activity(void *arg, const struct spyrert_activity *a)
 	}
 }
 
-static struct spyrert_program *load(struct spyrert_device *dev, struct spyreprog_job *job, const char *err)
+static struct spyrert_program *load(struct spyrert_device *dev, struct spyreprog_job *job,
+				    const char *err)
 {
 	struct spyrert_program *p;
 	size_t size;
@@ -110,7 +111,8 @@ static unsigned int argmax(const float *s)
 	return best;
 }
 
-static void show(const struct digits *d, size_t first, size_t count, const uint8_t *said, const float *p)
+static void show(const struct digits *d, size_t first, size_t count, const uint8_t *said,
+		 const float *p)
 {
 	static const char ink[] = " .:-=+*#%@";
 	size_t pick[6], n = 0, i, k;
@@ -127,7 +129,8 @@ static void show(const struct digits *d, size_t first, size_t count, const uint8
 		printf("  ");
 		for (k = n; k-- > 0;) {
 			for (x = 0; x < 8; x++) {
-				char c = ink[(int)(d->pixel[first + pick[k]][y * 8 + x] * 9.0f + 0.5f)];
+				char c = ink[(int)(d->pixel[first + pick[k]][y * 8 + x] * 9.0f +
+						   0.5f)];
 
 				putchar(c);
 				putchar(c);
@@ -145,14 +148,16 @@ static void show(const struct digits *d, size_t first, size_t count, const uint8
 			snprintf(text, sizeof(text), "says %u (%.0f %%)", said[i],
 				 (double)p[i * CLASSES + said[i]] * 100);
 		else
-			snprintf(text, sizeof(text), "says %u, is %u", said[i], d->label[first + i]);
+			snprintf(text, sizeof(text), "says %u, is %u", said[i],
+				 d->label[first + i]);
 		printf("%-16s  ", text);
 	}
 	printf("\n\n");
 }
 
 /* Cycles that lie in a span of a and in one of b; the spans of b follow each other. */
-static uint64_t overlap(const struct span *a, unsigned int na, const struct span *b, unsigned int nb)
+static uint64_t overlap(const struct span *a, unsigned int na, const struct span *b,
+			unsigned int nb)
 {
 	uint64_t sum = 0, from, to;
 	unsigned int i, j;
@@ -181,7 +186,9 @@ struct pipeline {
 static void pipeline_new(struct pipeline *pl, struct spyrert_device *dev, const struct net *net,
 			 unsigned int batches)
 {
-	struct spyregen_row row = { .op = SPYREGEN_SOFTMAX, .m = BATCH, .n = CLASSES, .fmt = SPYRE_IEEE_FP32 };
+	struct spyregen_row row = {
+		.op = SPYREGEN_SOFTMAX, .m = BATCH, .n = CLASSES, .fmt = SPYRE_IEEE_FP32
+	};
 	unsigned int l, b;
 	char err[200];
 
@@ -195,7 +202,8 @@ static void pipeline_new(struct pipeline *pl, struct spyrert_device *dev, const 
 			.out = last ? SPYRE_IEEE_FP32 : SPYRE_SEN169_FP16, .bias = true,
 			.act = last ? SPYREGEN_NONE : SPYREGEN_RELU,
 		};
-		uint64_t wb = spyregen_weight_bytes(mm.in, mm.k, mm.n), bb = spyregen_bytes(SPYRE_IEEE_FP32, 1, mm.n);
+		uint64_t wb = spyregen_weight_bytes(mm.in, mm.k, mm.n),
+			 bb = spyregen_bytes(SPYRE_IEEE_FP32, 1, mm.n);
 		void *host = malloc(wb > bb ? wb : bb);
 
 		if (!host)
@@ -275,7 +283,8 @@ static void submit_compute(struct pipeline *pl, unsigned int i)
 		CHECK(spyrert_launch(pl->compute, pl->layer[l], sym, 4, 0, 0));
 		from = pl->act[l];
 	}
-	CHECK(spyrert_launch(pl->compute, pl->softmax, (uint64_t[]){ from, pl->p[i % BUFFERS] }, 2, 0, 0));
+	CHECK(spyrert_launch(pl->compute, pl->softmax, (uint64_t[]){ from, pl->p[i % BUFFERS] }, 2,
+			     0, 0));
 	CHECK(spyrert_event_record(pl->done[i], pl->compute));
 }
 
@@ -288,19 +297,20 @@ static void submit_out(struct pipeline *pl, unsigned int i, void *p)
 }
 
 /*
- * An operation holds its engine from TS1 of its response block until the event behind it: the card announces
- * the end when both the modelled time and the arithmetic are over.
+ * An operation holds its engine from TS1 of its response block until the event behind it: the card
+ * announces the end when both the modelled time and the arithmetic are over.
  */
-static void report_time(const struct pipeline *pl, const struct log *log, const struct spyrert_device_props *props,
-			double wall)
+static void report_time(const struct pipeline *pl, const struct log *log,
+			const struct spyrert_device_props *props, double wall)
 {
 	struct span copy[2 * BATCHES], compute[BATCHES];
 	uint64_t copies = 0, hidden, first, last, us = props->soc_hz / 1000000;
 	unsigned int b, n = 0;
 
-	if (log->h2ds != pl->batches || log->d2hs != pl->batches || log->computes != pl->batches * (LAYERS + 1))
-		die("response blocks are missing: %u copies in, %u out, %u launches", log->h2ds, log->d2hs,
-		    log->computes);
+	if (log->h2ds != pl->batches || log->d2hs != pl->batches ||
+	    log->computes != pl->batches * (LAYERS + 1))
+		die("response blocks are missing: %u copies in, %u out, %u launches", log->h2ds,
+		    log->d2hs, log->computes);
 	for (b = 0; b < pl->batches; b++) {
 		copy[n].from = log->h2d[b];
 		CHECK(spyrert_event_timestamp(pl->loaded[b], &copy[n++].to));
@@ -315,15 +325,17 @@ static void report_time(const struct pipeline *pl, const struct log *log, const 
 		copies += copy[n].to - copy[n].from;
 	hidden = overlap(copy, 2 * pl->batches, compute, pl->batches);
 	printf("\n\n  modelled time  %.1f us of compute in %u launches, %.1f us of copies in %u\n",
-	       (double)log->compute_time / (double)us, log->computes, (double)log->copy_time / (double)us,
-	       2 * pl->batches);
-	printf("  card time      %.1f ms from first copy to last; %.0f %% of the copies hidden behind compute\n",
-	       (double)(last - first) / (double)us * 1e-3, copies ? 100.0 * (double)hidden / (double)copies : 0);
+	       (double)log->compute_time / (double)us, log->computes,
+	       (double)log->copy_time / (double)us, 2 * pl->batches);
+	printf("  card time      %.1f ms from first copy to last; %.0f %% of the copies hidden "
+	       "behind compute\n",
+	       (double)(last - first) / (double)us * 1e-3,
+	       copies ? 100.0 * (double)hidden / (double)copies : 0);
 	printf("  wall time      %.1f ms\n\n", wall * 1e3);
 }
 
-static int recognise(struct spyrert_device *dev, const struct spyrert_device_props *props, const struct digits *d,
-		     const struct net *net, struct result *res)
+static int recognise(struct spyrert_device *dev, const struct spyrert_device_props *props,
+		     const struct digits *d, const struct net *net, struct result *res)
 {
 	size_t first = d->count / 2, count = d->count - first, i, ok = 0, ok_ref = 0, agree = 0;
 	unsigned int batches = (unsigned int)((count + BATCH - 1) / BATCH), b, c;
@@ -370,7 +382,8 @@ static int recognise(struct spyrert_device *dev, const struct spyrert_device_pro
 	CHECK(spyrert_activity_subscribe(dev, NULL, NULL));
 
 	for (b = 0; b < batches; b++)
-		spyregen_unpack(prob + (size_t)b * BATCH * CLASSES, CLASSES, p + b * pb, SPYRE_IEEE_FP32, BATCH, CLASSES);
+		spyregen_unpack(prob + (size_t)b * BATCH * CLASSES, CLASSES, p + b * pb,
+				SPYRE_IEEE_FP32, BATCH, CLASSES);
 	for (i = 0; i < count; i++) {
 		float ref[CLASSES];
 		unsigned int label = d->label[first + i], ref_says;
@@ -387,8 +400,8 @@ static int recognise(struct spyrert_device *dev, const struct spyrert_device_pro
 	}
 	res->pictures = (uint32_t)count;
 
-	printf("Handwritten digits: %zu pictures of the test half, batches of %u, %u cores\n\n", count, BATCH,
-	       props->cores);
+	printf("Handwritten digits: %zu pictures of the test half, batches of %u, %u cores\n\n",
+	       count, BATCH, props->cores);
 	show(d, first, count, res->said, prob);
 	printf("  accuracy   card (DL16) %.2f %%   host (fp32) %.2f %%   agreement %.2f %%\n",
 	       100.0 * (double)ok / (double)count, 100.0 * (double)ok_ref / (double)count,
@@ -417,10 +430,12 @@ static int recognise(struct spyrert_device *dev, const struct spyrert_device_pro
 
 /* --- Product -------------------------------------------------------------------------------- */
 
-static void *product(struct spyrert_device *dev, const struct spyrert_device_props *props, uint32_t n,
-		     struct result *res)
+static void *product(struct spyrert_device *dev, const struct spyrert_device_props *props,
+		     uint32_t n, struct result *res)
 {
-	struct spyregen_matmul mm = { .m = n, .n = n, .k = n, .in = SPYRE_SEN169_FP16, .out = SPYRE_SEN169_FP16 };
+	struct spyregen_matmul mm = {
+		.m = n, .n = n, .k = n, .in = SPYRE_SEN169_FP16, .out = SPYRE_SEN169_FP16
+	};
 	uint64_t ab = spyregen_bytes(mm.in, n, n), bb = spyregen_weight_bytes(mm.in, n, n), sym[3];
 	struct spyrert_stream *s = spyrert_default_stream(dev);
 	float *a = malloc((size_t)n * n * 4), *b = malloc((size_t)n * n * 4);
@@ -460,7 +475,8 @@ static void *product(struct spyrert_device *dev, const struct spyrert_device_pro
 			res->seconds = t;
 	}
 	CHECK(spyrert_activity_subscribe(dev, NULL, NULL));
-	res->card_seconds = log.computes ? (double)log.compute_cycles / log.computes / props->core_hz : 0;
+	res->card_seconds =
+		log.computes ? (double)log.compute_cycles / log.computes / props->core_hz : 0;
 	CHECK(spyrert_memcpy_d2h(dev, hc, sym[2], ab));
 	for (i = 0; i < 3; i++)
 		CHECK(spyrert_free(dev, sym[i]));
@@ -515,13 +531,18 @@ static int result_check(const char *path, const char *data, const char *png)
 	if (pread(fd, &res, sizeof(res), 0) != (ssize_t)sizeof(res) || res.magic != RESULT_MAGIC)
 		die("%s holds no result: the run in the machine did not get that far", path);
 	if (res.matrix_n) {
-		if (res.matrix_n > 32768 || res.matrix_bytes != spyregen_bytes(SPYRE_SEN169_FP16, res.matrix_n, res.matrix_n))
+		if (res.matrix_n > 32768 ||
+		    res.matrix_bytes !=
+			    spyregen_bytes(SPYRE_SEN169_FP16, res.matrix_n, res.matrix_n))
 			die("%s is damaged", path);
 		matrix = malloc(res.matrix_bytes);
-		if (!matrix || pread(fd, matrix, res.matrix_bytes, RESULT_MATRIX) != (ssize_t)res.matrix_bytes ||
+		if (!matrix ||
+		    pread(fd, matrix, res.matrix_bytes, RESULT_MATRIX) !=
+			    (ssize_t)res.matrix_bytes ||
 		    result_hash(matrix, res.matrix_bytes) != res.hash)
 			die("%s is damaged", path);
-		printf("DL16 product of two %u x %u matrices on the card\n\n", res.matrix_n, res.matrix_n);
+		printf("DL16 product of two %u x %u matrices on the card\n\n", res.matrix_n,
+		       res.matrix_n);
 		ret = product_check(&res, matrix);
 		free(matrix);
 	}

@@ -25,10 +25,11 @@ uint64_t result_hash(const void *data, size_t bytes);
 /* Operands of the product: the same on card and host, values that DL16 holds. */
 void product_operands(float *a, float *b, uint32_t n, uint64_t seed);
 
-/* Recomputes the product in the defined order and compares every element; times OpenBLAS. 0: equal. */
+/* Recomputes the product in the defined order, compares every element, times OpenBLAS. 0: equal. */
 int product_check(const struct result *r, const void *matrix);
 
-void picture_write(const char *path, const struct digits *d, size_t first, size_t count, const uint8_t *said);
+void picture_write(const char *path, const struct digits *d, size_t first, size_t count,
+		   const uint8_t *said);
 
 double now(void);
 

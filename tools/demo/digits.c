@@ -50,7 +50,8 @@ void digits_load(struct digits *d, const char *path)
 			if (*e == '.')
 				v = (long)strtod(p, &e);
 			if (e == p || v < 0 || v > 16 || (i < PIXELS && *e != ','))
-				die("%s: line %zu is no picture: 64 numbers from 0 to 16 and a digit, with commas",
+				die("%s: line %zu is no picture: 64 numbers from 0 to 16 and a "
+				    "digit, with commas",
 				    path, d->count + 1);
 			if (i < PIXELS)
 				d->pixel[d->count][i] = (float)v / 16.0f;

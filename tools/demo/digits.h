@@ -17,7 +17,8 @@ struct digits {
 	uint8_t *label;
 };
 
-/* Reads digits.csv(.gz): 64 pixels and the digit, a line each. Ends the program with a message on error. */
+/* Reads digits.csv(.gz): 64 pixels and the digit, a line each. Ends the program with a message on
+ * error. */
 void digits_load(struct digits *d, const char *path);
 void digits_free(struct digits *d);
 

@@ -15,8 +15,9 @@
 
 /* 3 x 5 dots, a row each, the left one is 4. */
 static const uint8_t font[CLASSES][5] = {
-	{ 7, 5, 5, 5, 7 }, { 2, 6, 2, 2, 7 }, { 7, 1, 7, 4, 7 }, { 7, 1, 7, 1, 7 }, { 5, 5, 7, 1, 1 },
-	{ 7, 4, 7, 1, 7 }, { 7, 4, 7, 5, 7 }, { 7, 1, 1, 2, 2 }, { 7, 5, 7, 5, 7 }, { 7, 5, 7, 1, 7 },
+	{ 7, 5, 5, 5, 7 }, { 2, 6, 2, 2, 7 }, { 7, 1, 7, 4, 7 }, { 7, 1, 7, 1, 7 },
+	{ 5, 5, 7, 1, 1 }, { 7, 4, 7, 1, 7 }, { 7, 4, 7, 5, 7 }, { 7, 1, 1, 2, 2 },
+	{ 7, 5, 7, 5, 7 }, { 7, 5, 7, 1, 7 },
 };
 
 static void dot(uint8_t *rgb, size_t width, size_t x, size_t y, uint32_t colour)
@@ -28,7 +29,8 @@ static void dot(uint8_t *rgb, size_t width, size_t x, size_t y, uint32_t colour)
 	p[2] = (uint8_t)colour;
 }
 
-void picture_write(const char *path, const struct digits *d, size_t first, size_t count, const uint8_t *said)
+void picture_write(const char *path, const struct digits *d, size_t first, size_t count,
+		   const uint8_t *said)
 {
 	size_t rows = (count + COLUMNS - 1) / COLUMNS, w = COLUMNS * CELL, h = rows * CELL, i, x, y;
 	uint8_t *rgb = malloc(w * h * 3);
@@ -56,7 +58,8 @@ void picture_write(const char *path, const struct digits *d, size_t first, size_
 		for (y = 0; y < 10; y++)
 			for (x = 0; x < 6; x++)
 				if (font[said[i] % CLASSES][y / 2] >> (2 - x / 2) & 1)
-					dot(rgb, w, x0 + 4 + x, y0 + 4 + y, right ? 0x2060d0 : 0xe03030);
+					dot(rgb, w, x0 + 4 + x, y0 + 4 + y,
+					    right ? 0x2060d0 : 0xe03030);
 	}
 	memset(&im, 0, sizeof(im));
 	im.version = PNG_IMAGE_VERSION;

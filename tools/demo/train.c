@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * spyre-train: trains the demo's network on the first half of the digits, on the host, in fp32. The same seed
- * gives the same network on the same machine type. What it saves are fp32 weights; the demo rounds them to
- * DL16 when it packs them for the card.
+ * spyre-train: trains the demo's network on the first half of the digits, on the host, in fp32. The
+ * same seed gives the same network on the same machine type. What it saves are fp32 weights; the
+ * demo rounds them to DL16 when it packs them for the card.
  */
 #include <getopt.h>
 #include <math.h>
@@ -98,7 +98,8 @@ static size_t right(const struct net *n, const struct digits *d, size_t from, si
 	return ok;
 }
 
-static void train(struct net *n, const struct digits *d, size_t count, unsigned int epochs, int quiet)
+static void train(struct net *n, const struct digits *d, size_t count, unsigned int epochs,
+		  int quiet)
 {
 	const size_t batch = 32;
 	struct net g, v;
@@ -126,11 +127,13 @@ static void train(struct net *n, const struct digits *d, size_t count, unsigned 
 			size_t m = count - b < batch ? count - b : batch;
 
 			for (l = 0; l < LAYERS; l++) {
-				memset(g.weight[l], 0, (size_t)n->in[l] * n->out[l] * sizeof(float));
+				memset(g.weight[l], 0,
+				       (size_t)n->in[l] * n->out[l] * sizeof(float));
 				memset(g.bias[l], 0, n->out[l] * sizeof(float));
 			}
 			for (i = 0; i < m; i++)
-				loss += backward(n, &g, d->pixel[order[b + i]], d->label[order[b + i]]);
+				loss += backward(n, &g, d->pixel[order[b + i]],
+						 d->label[order[b + i]]);
 			for (l = 0; l < LAYERS; l++) {
 				for (k = 0; k < (size_t)n->in[l] * n->out[l]; k++) {
 					float *w = &n->weight[l][k];
@@ -140,14 +143,16 @@ static void train(struct net *n, const struct digits *d, size_t count, unsigned 
 					*w += v.weight[l][k];
 				}
 				for (k = 0; k < n->out[l]; k++) {
-					v.bias[l][k] = 0.9f * v.bias[l][k] - rate * g.bias[l][k] / (float)m;
+					v.bias[l][k] = 0.9f * v.bias[l][k] -
+						       rate * g.bias[l][k] / (float)m;
 					n->bias[l][k] += v.bias[l][k];
 				}
 			}
 		}
 		if (!quiet && (e % 10 == 9 || e == epochs - 1))
 			printf("epoch %3u: loss %.4f, %.2f %% of the training half\n", e + 1,
-			       (double)(loss / (float)count), 100.0 * (double)right(n, d, 0, count) / (double)count);
+			       (double)(loss / (float)count),
+			       100.0 * (double)right(n, d, 0, count) / (double)count);
 	}
 	net_free(&g);
 	net_free(&v);
@@ -212,7 +217,8 @@ int main(int argc, char **argv)
 	init(&n);
 	train(&n, &d, half, epochs, quiet);
 	if (!quiet)
-		printf("test half: %.2f %%\n", 100.0 * (double)right(&n, &d, half, d.count) / (double)(d.count - half));
+		printf("test half: %.2f %%\n",
+		       100.0 * (double)right(&n, &d, half, d.count) / (double)(d.count - half));
 	net_save(&n, argv[optind + 1]);
 	net_free(&n);
 	digits_free(&d);

@@ -2,9 +2,9 @@
 /*
  * Text to container.
  *
- * Two dialects in one grammar. The structured one says what runs where and leaves the container's layout to
- * image_layout(); the raw one (Layout, Text, Init, Unit lines) says where everything lies, for
- * containers that other tools laid out in their own way.
+ * Two dialects in one grammar. The structured one says what runs where and leaves the container's
+ * layout to image_layout(); the raw one (Layout, Text, Init, Unit lines) says where everything
+ * lies, for containers that other tools laid out in their own way.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -119,18 +119,22 @@ static int unit_name(struct scan *s, bool with_corelet, int *unit, unsigned int 
 	dot = memchr(w, '.', n);
 	len = dot ? (size_t)(dot - w) : n;
 	for (i = 0; i < SPYRE_UNITS; i++)
-		if (strlen(spyreprog_unit_name(i)) == len && !memcmp(spyreprog_unit_name(i), w, len))
+		if (strlen(spyreprog_unit_name(i)) == len &&
+		    !memcmp(spyreprog_unit_name(i), w, len))
 			break;
 	if (i == SPYRE_UNITS)
-		return scan_fail(s, w, "'%.*s' is no unit (l3lu l3su lxlu lxsu l0lu l0su pt pe sfp)",
+		return scan_fail(s, w,
+				 "'%.*s' is no unit (l3lu l3su lxlu lxsu l0lu l0su pt pe sfp)",
 				 (int)len, w);
 	*unit = (int)i;
 	*corelet = 0;
 	if (dot) {
-		if (!with_corelet || i <= SPYRE_UNIT_L3SU || n - len != 2 || (dot[1] != '0' && dot[1] != '1'))
-			return scan_fail(s, dot, "%s",
-					 with_corelet ? "a corelet is .0 or .1, and l3lu and l3su have none" :
-					 "a program is for a kind of unit, without corelet");
+		if (!with_corelet || i <= SPYRE_UNIT_L3SU || n - len != 2 ||
+		    (dot[1] != '0' && dot[1] != '1'))
+			return scan_fail(
+				s, dot, "%s",
+				with_corelet ? "a corelet is .0 or .1, and l3lu and l3su have none"
+					     : "a program is for a kind of unit, without corelet");
 		*corelet = (unsigned int)(dot[1] - '0');
 	}
 	return 0;
@@ -151,7 +155,8 @@ static int text_done(struct as *a, struct scan *s)
 	if (!im->programs[im->nprograms - 1].count ||
 	    im->insns[im->ninsns - 1].op != SPYRE_OP_RETURN) {
 		s->line = a->text_line;
-		return scan_fail(s, s->start, "the program that begins here does not end in %sRETURN",
+		return scan_fail(s, s->start,
+				 "the program that begins here does not end in %sRETURN",
 				 unit_prefix((unsigned int)a->unit));
 	}
 	return 0;
@@ -160,7 +165,8 @@ static int text_done(struct as *a, struct scan *s)
 static int section(struct as *a, struct scan *s)
 {
 	if (a->const_open >= 0)
-		return scan_fail(s, s->start, "constant %d has %u lanes; it needs 64 (or one for all)",
+		return scan_fail(s, s->start,
+				 "constant %d has %u lanes; it needs 64 (or one for all)",
 				 a->const_open, a->const_lanes);
 	a->regs_of = -1;
 	return text_done(a, s);
@@ -243,11 +249,15 @@ static int program_line(struct as *a, struct scan *s)
 			return 0;
 		}
 		if (a->raw)
-			return scan_fail(s, label.p, "Layout, Text, Init and Unit lines do not mix with 'Program for unit'");
+			return scan_fail(s, label.p,
+					 "Layout, Text, Init and Unit lines do not mix with "
+					 "'Program for unit'");
 		if (find_program(a, label.p, label.n) >= 0)
-			return scan_fail(s, label.p, "program '%.*s' is defined twice", (int)label.n, label.p);
+			return scan_fail(s, label.p, "program '%.*s' is defined twice",
+					 (int)label.n, label.p);
 		if (all_digits(label.p, label.n) && strtoull(label.p, NULL, 10) != im->nprograms)
-			return scan_fail(s, label.p, "programs are numbered in order: this is number %u",
+			return scan_fail(s, label.p,
+					 "programs are numbered in order: this is number %u",
 					 im->nprograms);
 		if (!scan_is(s, "for") || !scan_is(s, "unit"))
 			return scan_fail(s, s->p, "expected 'for unit NAME:'");
@@ -268,8 +278,10 @@ static int program_line(struct as *a, struct scan *s)
 		return 0;
 	}
 	if (a->raw || !scan_is(s, "unit"))
-		return scan_fail(s, s->p, a->raw ? "'Program for unit' does not mix with Layout, Text, Init and Unit lines" :
-				 "expected 'coreID' or 'unit'");
+		return scan_fail(s, s->p,
+				 a->raw ? "'Program for unit' does not mix with Layout, Text, Init "
+					  "and Unit lines"
+					: "expected 'coreID' or 'unit'");
 	scan_space(s);
 	w = s->p;
 	if (unit_name(s, true, &unit, &corelet) || colon(s))
@@ -298,7 +310,8 @@ static int program_line(struct as *a, struct scan *s)
 		return scan_fail(s, w, "no program '%.*s' is defined above", (int)n, w);
 	if (im->programs[p].unit != unit)
 		return scan_fail(s, w, "program '%.*s' is for %s, not for %s", (int)n, w,
-				 spyreprog_unit_name(im->programs[p].unit), spyreprog_unit_name((unsigned int)unit));
+				 spyreprog_unit_name(im->programs[p].unit),
+				 spyreprog_unit_name((unsigned int)unit));
 	u->program = (uint32_t)p;
 	return line_end(s);
 }
@@ -375,11 +388,13 @@ static int init_value(struct as *a, struct scan *s, struct pending_init *in)
 		for (i = 0; i < SPYRE_JOB_SYMBOLS; i++)
 			if (a->name_len[i] == n && !memcmp(a->names[i], w, n))
 				break;
-		if (i == SPYRE_JOB_SYMBOLS && n > 3 && !memcmp(w, "sym", 3) && all_digits(w + 3, n - 3))
+		if (i == SPYRE_JOB_SYMBOLS && n > 3 && !memcmp(w, "sym", 3) &&
+		    all_digits(w + 3, n - 3))
 			i = strtoul(w + 3, NULL, 10);
 		if (i >= SPYRE_JOB_SYMBOLS)
 			return scan_fail(s, w,
-					 "'%.*s' is no symbol: use sym0 to sym255, or name it with 'Symbol : N : NAME'",
+					 "'%.*s' is no symbol: use sym0 to sym255, or name it with "
+					 "'Symbol : N : NAME'",
 					 (int)n, w);
 		if (neg || in->symbol != SPYRE_NO_SYMBOL)
 			return scan_fail(s, w, "a value can hold one symbol, added");
@@ -399,7 +414,8 @@ static int register_line(struct as *a, struct scan *s, unsigned int base)
 	size_t n;
 
 	if (a->regs_of < 0)
-		return scan_fail(s, s->start, "no unit yet: a line 'Registers for unit NAME:' must come first");
+		return scan_fail(s, s->start,
+				 "no unit yet: a line 'Registers for unit NAME:' must come first");
 	u = &a->units[a->regs_of];
 	if (colon(s))
 		return -1;
@@ -443,7 +459,8 @@ static int const_lanes(struct as *a, struct scan *s)
 		if (scan_bits(s, &bits))
 			return -1;
 		if (a->const_lanes == SPYRE_LANES)
-			return scan_fail(s, s->start, "constant %d has more than 64 lanes", a->const_open);
+			return scan_fail(s, s->start, "constant %d has more than 64 lanes",
+					 a->const_open);
 		lane[a->const_lanes++] = bits;
 	}
 	if (a->const_lanes == SPYRE_LANES)
@@ -495,9 +512,16 @@ static int const_line(struct as *a, struct scan *s)
 static int layout_line(struct as *a, struct scan *s)
 {
 	struct image *im = &a->im;
-	const struct { const char *name; uint32_t *v; } keys[] = {
-		{ "size", &im->size }, { "programs", &im->programs_off }, { "units", &im->units_off },
-		{ "inits", &im->inits_off }, { "text", &im->text_off }, { "consts", &im->consts_off },
+	const struct {
+		const char *name;
+		uint32_t *v;
+	} keys[] = {
+		{ "size", &im->size },
+		{ "programs", &im->programs_off },
+		{ "units", &im->units_off },
+		{ "inits", &im->inits_off },
+		{ "text", &im->text_off },
+		{ "consts", &im->consts_off },
 		{ "groups", &im->groups_off },
 	};
 	unsigned int i;
@@ -574,13 +598,15 @@ static int insn_line(struct as *a, struct scan *s)
 		if (in.op == SPYRE_OP_MVLOOPCNT && ++a->depth > SPYRE_LOOPS && plain)
 			return scan_fail(s, at, "blocks nest at most %u deep", SPYRE_LOOPS);
 		if (in.op == SPYRE_OP_MVLOOPCNT && in.be && plain)
-			return scan_fail(s, at, "an instruction that opens a block cannot end one: use NOP");
+			return scan_fail(
+				s, at, "an instruction that opens a block cannot end one: use NOP");
 		if (in.be > a->depth && plain)
-			return scan_fail(s, at, "be:%u ends more blocks than the %u that are open", in.be,
-					 a->depth);
+			return scan_fail(s, at, "be:%u ends more blocks than the %u that are open",
+					 in.be, a->depth);
 		a->depth -= in.be > a->depth ? a->depth : in.be;
 		if (in.op == SPYRE_OP_RETURN && a->depth && plain)
-			return scan_fail(s, at, "%u blocks are still open at RETURN; end them with be",
+			return scan_fail(s, at,
+					 "%u blocks are still open at RETURN; end them with be",
 					 a->depth);
 	}
 	if (!MORE(a, im->insns, im->ninsns, a->cap_insns))
@@ -644,7 +670,9 @@ static int parse_line(struct as *a, struct scan *s)
 			return -1;
 		n = scan_word(s, &w);
 		if (!n || isdigit((unsigned char)*w) || (n == 4 && !memcmp(w, "core", 4)))
-			return scan_fail(s, w, "expected a name that begins with a letter and is not 'core'");
+			return scan_fail(
+				s, w,
+				"expected a name that begins with a letter and is not 'core'");
 		for (i = 0; i < SPYRE_JOB_SYMBOLS; i++)
 			if (a->name_len[i] == n && !memcmp(a->names[i], w, n))
 				return scan_fail(s, w, "symbol %u already has this name", i);
@@ -681,7 +709,9 @@ static int parse_line(struct as *a, struct scan *s)
 		return insn_line(a, s);
 	n = scan_word(s, &w);
 	return scan_fail(s, was,
-			 "'%.*s' begins no line here (Program, Registers, LAR, LBR, EAR, LCR, Constant, Group, Symbol, Symbols, Watchdog); instructions come after 'Program ... for unit NAME:'",
+			 "'%.*s' begins no line here (Program, Registers, LAR, LBR, EAR, LCR, "
+			 "Constant, Group, Symbol, Symbols, Watchdog); instructions come after "
+			 "'Program ... for unit NAME:'",
 			 (int)n, w);
 }
 
@@ -689,7 +719,8 @@ static int pending_order(const void *x, const void *y)
 {
 	const struct spyre_job_unit *p = x, *q = y;
 
-	return (p->core << 8 | p->unit << 1 | p->corelet) - (q->core << 8 | q->unit << 1 | q->corelet);
+	return (p->core << 8 | p->unit << 1 | p->corelet) -
+	       (q->core << 8 | q->unit << 1 | q->corelet);
 }
 
 /* Core sections become the sorted directory and its initial values. */
@@ -724,8 +755,11 @@ static int expand_units(struct as *a)
 		im->units[i].init = u->ninits ? im->ninits : 0;
 		for (k = 0; k < u->ninits; k++)
 			im->inits[im->ninits++] = (struct spyre_job_init){
-				.reg = u->inits[k].reg, .symbol = u->inits[k].symbol,
-				.value = u->inits[k].value + u->inits[k].per_core * im->units[i].core };
+				.reg = u->inits[k].reg,
+				.symbol = u->inits[k].symbol,
+				.value =
+					u->inits[k].value + u->inits[k].per_core * im->units[i].core
+			};
 	}
 	return 0;
 }
@@ -751,7 +785,8 @@ static unsigned int hex_digit(char c)
 	return (unsigned int)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
 }
 
-static int read_sticks(const char *text, size_t len, void **out, size_t *size, struct spyreprog_err *err)
+static int read_sticks(const char *text, size_t len, void **out, size_t *size,
+		       struct spyreprog_err *err)
 {
 	const char *p = text, *end = text + len, *nl;
 	uint8_t *buf = malloc(len / (2 * SPYRE_STICK) * SPYRE_STICK + SPYRE_STICK);
@@ -866,13 +901,15 @@ int spyreprog_assemble(const char *text, size_t len, void **out, size_t *size,
 		}
 	}
 	if (a.raw && a.nunits) {
-		scan_fail(&s, end, "Layout, Text, Init and Unit lines do not mix with 'Program for unit'");
+		scan_fail(&s, end,
+			  "Layout, Text, Init and Unit lines do not mix with 'Program for unit'");
 		goto out;
 	}
 	if (!a.raw) {
 		if (!a.nunits) {
 			scan_fail(&s, end,
-				  "no unit runs a program: lines 'Program for coreID : ...' and 'Program for unit NAME: LABEL' are missing");
+				  "no unit runs a program: lines 'Program for coreID : ...' and "
+				  "'Program for unit NAME: LABEL' are missing");
 			goto out;
 		}
 		if (expand_units(&a)) {

@@ -9,7 +9,8 @@ static void print_head(FILE *out, const struct image *im, bool raw)
 {
 	unsigned int i, k;
 
-	fprintf(out, "# %u programs, %u instructions, %u bytes\n", im->nprograms, im->ninsns, im->size);
+	fprintf(out, "# %u programs, %u instructions, %u bytes\n", im->nprograms, im->ninsns,
+		im->size);
 	fprintf(out, "Version : %u.%u\n", im->major, im->minor);
 	if (im->watchdog)
 		fprintf(out, "Watchdog : %llu\n", (unsigned long long)im->watchdog);
@@ -59,7 +60,8 @@ static void print_term(FILE *out, bool first, uint64_t v, const char *what)
 		fprintf(out, v < 65536 ? "%llu" : "0x%llx", (unsigned long long)v);
 }
 
-static void print_value(FILE *out, const struct spyre_job_init *in, uint64_t base, uint64_t per_core)
+static void print_value(FILE *out, const struct spyre_job_init *in, uint64_t base,
+			uint64_t per_core)
 {
 	bool first = in->symbol == SPYRE_NO_SYMBOL;
 
@@ -92,7 +94,8 @@ static bool same_shape(const struct image *im, struct core x, struct core y)
 	if (x.n != y.n)
 		return false;
 	for (i = 0; i < x.n; i++) {
-		const struct spyre_job_unit *a = &im->units[x.first + i], *b = &im->units[y.first + i];
+		const struct spyre_job_unit *a = &im->units[x.first + i],
+					    *b = &im->units[y.first + i];
 
 		if (a->unit != b->unit || a->corelet != b->corelet || a->program != b->program ||
 		    a->ninits != b->ninits)
@@ -108,7 +111,8 @@ static bool same_shape(const struct image *im, struct core x, struct core y)
 /* Do all initial values of core z continue the line through those of cores x and y? */
 static bool on_line(const struct image *im, struct core x, struct core y, struct core z)
 {
-	uint64_t cx = im->units[x.first].core, cy = im->units[y.first].core, cz = im->units[z.first].core;
+	uint64_t cx = im->units[x.first].core, cy = im->units[y.first].core,
+		 cz = im->units[z.first].core;
 	uint32_t i, k;
 
 	for (i = 0; i < x.n; i++) {
@@ -136,8 +140,8 @@ static void print_text(FILE *out, const struct image *im, const struct spyre_job
 }
 
 /* One section for all the cores in mask, whose values lie on the line through cores x and y. */
-static void print_section(FILE *out, const struct image *im, uint32_t mask, struct core x, struct core y,
-			  unsigned int flags)
+static void print_section(FILE *out, const struct image *im, uint32_t mask, struct core x,
+			  struct core y, unsigned int flags)
 {
 	uint64_t cx = im->units[x.first].core, cy = im->units[y.first].core;
 	uint32_t i, k;
@@ -146,7 +150,8 @@ static void print_section(FILE *out, const struct image *im, uint32_t mask, stru
 	print_cores(out, mask);
 	fputc('\n', out);
 	for (i = 0; i < x.n; i++) {
-		const struct spyre_job_unit *u = &im->units[x.first + i], *v = &im->units[y.first + i];
+		const struct spyre_job_unit *u = &im->units[x.first + i],
+					    *v = &im->units[y.first + i];
 
 		fputs("Program for unit ", out);
 		print_unit(out, u);
@@ -185,8 +190,9 @@ static bool sane(const struct image *im)
 	for (i = 0; i < im->nunits; i++) {
 		const struct spyre_job_unit *u = &im->units[i];
 
-		if (u->core >= 32 || u->unit >= SPYRE_UNITS || u->corelet > 1 || u->ninits > SPYRE_REGS ||
-		    u->program >= im->nprograms || (uint64_t)u->init + u->ninits > im->ninits)
+		if (u->core >= 32 || u->unit >= SPYRE_UNITS || u->corelet > 1 ||
+		    u->ninits > SPYRE_REGS || u->program >= im->nprograms ||
+		    (uint64_t)u->init + u->ninits > im->ninits)
 			return false;
 		for (k = 0; k < u->ninits; k++)
 			if (im->inits[u->init + k].reg >= SPYRE_REGS)
@@ -203,7 +209,8 @@ static void print_structured(FILE *out, const struct image *im, unsigned int fla
 
 	print_head(out, im, false);
 	for (i = 0; !(flags & SPYREPROG_DIS_EXPAND) && i < im->nprograms; i++) {
-		fprintf(out, "\nProgram %u for unit %s:\n", i, spyreprog_unit_name(im->programs[i].unit));
+		fprintf(out, "\nProgram %u for unit %s:\n", i,
+			spyreprog_unit_name(im->programs[i].unit));
 		print_text(out, im, &im->programs[i]);
 	}
 	for (i = 0; i < im->nunits && n < 32; i++) {
@@ -219,7 +226,8 @@ static void print_structured(FILE *out, const struct image *im, unsigned int fla
 		for (k = j + 1; k < n && !(flags & SPYREPROG_DIS_EXPAND); k++) {
 			if (done >> k & 1 || !same_shape(im, cores[j], cores[k]))
 				continue;
-			if (!on_line(im, cores[j], second == j ? cores[k] : cores[second], cores[k]))
+			if (!on_line(im, cores[j], second == j ? cores[k] : cores[second],
+				     cores[k]))
 				continue;
 			if (second == j)
 				second = k;
@@ -236,17 +244,19 @@ static void print_raw(FILE *out, const struct image *im)
 
 	fputs("# laid out by other rules than this assembler's: tables as they are\n", out);
 	print_head(out, im, true);
-	fprintf(out, "Layout : size %u\nLayout : programs %u\nLayout : units %u\nLayout : inits %u\n"
-		"Layout : text %u\nLayout : consts %u\nLayout : groups %u\n", im->size,
-		im->programs_off, im->units_off, im->inits_off, im->text_off, im->consts_off,
-		im->groups_off);
+	fprintf(out,
+		"Layout : size %u\nLayout : programs %u\nLayout : units %u\nLayout : inits %u\n"
+		"Layout : text %u\nLayout : consts %u\nLayout : groups %u\n",
+		im->size, im->programs_off, im->units_off, im->inits_off, im->text_off,
+		im->consts_off, im->groups_off);
 	for (i = 0; i < im->nprograms; i++)
 		fprintf(out, "Program %u : unit %u first %u count %u\n", i, im->programs[i].unit,
 			im->programs[i].first, im->programs[i].count);
 	fputs("# core unit corelet program init ninits\n", out);
 	for (i = 0; i < im->nunits; i++)
 		fprintf(out, "Unit : %u %u %u %u %u %u\n", im->units[i].core, im->units[i].unit,
-			im->units[i].corelet, im->units[i].program, im->units[i].init, im->units[i].ninits);
+			im->units[i].corelet, im->units[i].program, im->units[i].init,
+			im->units[i].ninits);
 	fputs("# register symbol value\n", out);
 	for (i = 0; i < im->ninits; i++)
 		fprintf(out, "Init : %u %u 0x%llx\n", im->inits[i].reg, im->inits[i].symbol,
@@ -297,7 +307,8 @@ int spyreprog_disassemble(const void *container, size_t size, unsigned int flags
 		len = (size_t)ftell(m);
 		if (spyreprog_assemble(text, len, &again, &again_size, NULL, &again_err) ||
 		    again_size != im.size || memcmp(again, container, again_size)) {
-			snprintf(err->text, sizeof(err->text), "a reserved field of a table is not 0");
+			snprintf(err->text, sizeof(err->text),
+				 "a reserved field of a table is not 0");
 			goto close;
 		}
 	}

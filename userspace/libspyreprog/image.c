@@ -9,7 +9,8 @@
 
 #define STICKS(bytes) (((uint64_t)(bytes) + SPYRE_STICK - 1) / SPYRE_STICK * SPYRE_STICK)
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "containers are built on little-endian hosts");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	       "containers are built on little-endian hosts");
 
 struct section {
 	const char *name;
@@ -70,21 +71,24 @@ void image_layout(struct image *im)
 }
 
 /* Sections lie on sticks, inside the container, behind the header and apart from each other. */
-static int check_sections(const struct section s[NSECTIONS], uint64_t size, struct spyreprog_err *err)
+static int check_sections(const struct section s[NSECTIONS], uint64_t size,
+			  struct spyreprog_err *err)
 {
 	unsigned int i, j;
 
 	for (i = 0; i < NSECTIONS; i++) {
 		if (!s[i].bytes) {
 			if (s[i].off)
-				return bad(err, "section %s is empty but has offset %u; it must be 0",
+				return bad(err,
+					   "section %s is empty but has offset %u; it must be 0",
 					   s[i].name, s[i].off);
 			continue;
 		}
 		if (s[i].off % SPYRE_STICK || s[i].off < sizeof(struct spyre_job_header) ||
 		    s[i].off + s[i].bytes > size)
 			return bad(err,
-				   "section %s (offset %u, %llu bytes) must start on a stick behind the header and end within the container's %llu bytes",
+				   "section %s (offset %u, %llu bytes) must start on a stick "
+				   "behind the header and end within the container's %llu bytes",
 				   s[i].name, s[i].off, (unsigned long long)s[i].bytes,
 				   (unsigned long long)size);
 		for (j = 0; j < i; j++)
@@ -110,7 +114,8 @@ static bool digest_ok(const void *container, size_t size)
 	uint8_t digest[32];
 
 	digest_of(container, size, digest);
-	return !memcmp(digest, ((const struct spyre_job_header *)container)->digest, sizeof(digest));
+	return !memcmp(digest, ((const struct spyre_job_header *)container)->digest,
+		       sizeof(digest));
 }
 
 void spyreprog_seal(void *container, size_t size)
@@ -127,7 +132,8 @@ int image_pack(const struct image *im, void **out, size_t *size, struct spyrepro
 	sections(im, s);
 	if (im->size < sizeof(*h) || im->size % SPYRE_STICK || im->size > SPYRE_JOB_MAX)
 		return bad(err,
-			   "the container would take %u bytes; it must be a multiple of %u, from %zu to %u",
+			   "the container would take %u bytes; it must be a multiple of %u, from "
+			   "%zu to %u",
 			   im->size, SPYRE_STICK, sizeof(*h), SPYRE_JOB_MAX);
 	if (check_sections(s, im->size, err))
 		return -1;
@@ -182,22 +188,24 @@ int image_unpack(struct image *im, const void *data, size_t size, struct spyrepr
 
 	memset(im, 0, sizeof(*im));
 	if (size < sizeof(h))
-		return bad(err, "%zu bytes are too short for a job binary; its header alone takes %zu",
+		return bad(err,
+			   "%zu bytes are too short for a job binary; its header alone takes %zu",
 			   size, sizeof(h));
 	memcpy(&h, data, sizeof(h));
 	if (h.magic != SPYRE_JOB_MAGIC)
 		return bad(err, "not a job binary: magic is 0x%08x, not 0x%08x (\"SPJB\")", h.magic,
 			   SPYRE_JOB_MAGIC);
 	if (h.major != SPYRE_JOB_MAJOR)
-		return bad(err, "container version %u.%u; this tool knows version %u", h.major, h.minor,
-			   SPYRE_JOB_MAJOR);
+		return bad(err, "container version %u.%u; this tool knows version %u", h.major,
+			   h.minor, SPYRE_JOB_MAJOR);
 	if (h.size < sizeof(h) || h.size % SPYRE_STICK || h.size > SPYRE_JOB_MAX || h.size > size)
 		return bad(err,
-			   "size field says %u, the file has %zu bytes; it must be a multiple of %u, at most %u, and all there",
+			   "size field says %u, the file has %zu bytes; it must be a multiple of "
+			   "%u, at most %u, and all there",
 			   h.size, size, SPYRE_STICK, SPYRE_JOB_MAX);
 	if (h.nconsts > SPYRE_JOB_CONSTS || h.nsymbols > SPYRE_JOB_SYMBOLS)
-		return bad(err, "%u constants and %u symbols; at most %u and %u", h.nconsts, h.nsymbols,
-			   SPYRE_JOB_CONSTS, SPYRE_JOB_SYMBOLS);
+		return bad(err, "%u constants and %u symbols; at most %u and %u", h.nconsts,
+			   h.nsymbols, SPYRE_JOB_CONSTS, SPYRE_JOB_SYMBOLS);
 	im->major = h.major;
 	im->minor = h.minor;
 	im->nsymbols = h.nsymbols;

@@ -26,8 +26,8 @@ void image_layout(struct image *im);
 /* Bytes of an image, with core mask and digest. 0, or -1 when a section does not fit its place. */
 int image_pack(const struct image *im, void **out, size_t *size, struct spyreprog_err *err);
 /*
- * The reverse. Refuses what cannot be represented: bad magic or size, sections outside the container or over
- * each other, bytes set where none belong. Does not judge instructions.
+ * The reverse. Refuses what cannot be represented: bad magic or size, sections outside the
+ * container or over each other, bytes set where none belong. Does not judge instructions.
  */
 int image_unpack(struct image *im, const void *data, size_t size, struct spyreprog_err *err);
 void image_free(struct image *im);

@@ -128,7 +128,8 @@ int scan_bits(struct scan *s, uint32_t *bits)
 	scan_space(s);
 	at = q = s->p;
 	while (q < s->end && (word_char(*q) || *q == '-' || *q == '+')) {
-		if (*q == '.' || ((*q == 'e' || *q == 'E') && !fp && memchr(at, 'x', (size_t)(q - at)) == NULL))
+		if (*q == '.' ||
+		    ((*q == 'e' || *q == 'E') && !fp && memchr(at, 'x', (size_t)(q - at)) == NULL))
 			fp = true;
 		/* A sign belongs to the number at its start and after an exponent only. */
 		if ((*q == '-' || *q == '+') && q != at && (!fp || (q[-1] != 'e' && q[-1] != 'E')))
@@ -266,10 +267,12 @@ static int check_fifo(struct scan *s, const char *at, int unit, unsigned int f, 
 		return 0;
 	if ((flags & OP_WRITES) && fifos[f].writer != unit)
 		return scan_fail(s, at, "%s is written by %s, not by %s", fifos[f].name,
-				 spyreprog_unit_name(fifos[f].writer), spyreprog_unit_name((unsigned int)unit));
+				 spyreprog_unit_name(fifos[f].writer),
+				 spyreprog_unit_name((unsigned int)unit));
 	if ((flags & (OP_READS | OP_LOAD_PORT)) && fifos[f].reader != unit)
 		return scan_fail(s, at, "%s is read by %s, not by %s", fifos[f].name,
-				 spyreprog_unit_name(fifos[f].reader), spyreprog_unit_name((unsigned int)unit));
+				 spyreprog_unit_name(fifos[f].reader),
+				 spyreprog_unit_name((unsigned int)unit));
 	if ((flags & (OP_READS | OP_LOAD_PORT)) && fifos[f].load_port != !!(flags & OP_LOAD_PORT))
 		return scan_fail(s, at, "%s %s PT's load port (LDW)", fifos[f].name,
 				 fifos[f].load_port ? "leads to" : "does not lead to");
@@ -318,11 +321,13 @@ static int scan_operand(struct scan *s, int unit, const struct opinfo *o, bool d
 	if (!dst && n > 5 && !memcmp(w, "const", 5) && isdigit((unsigned char)w[5])) {
 		i = (unsigned int)strtoul(w + 5, NULL, 10);
 		if (i >= SPYRE_JOB_CONSTS)
-			return scan_fail(s, w, "constants are const0 to const%u", SPYRE_JOB_CONSTS - 1);
+			return scan_fail(s, w, "constants are const0 to const%u",
+					 SPYRE_JOB_CONSTS - 1);
 		*opnd = (uint8_t)SPYRE_OPND_CONST(i);
 		/* 255 means none: the last constant cannot be named as an operand. */
 		if (*opnd == SPYRE_OPND_NONE)
-			return scan_fail(s, w, "const127 cannot be an operand; order the constants anew");
+			return scan_fail(s, w,
+					 "const127 cannot be an operand; order the constants anew");
 		return 0;
 	}
 	if (!dst && !(o->flags & OP_IMM_OWN) && n == 3 && !memcmp(w, "imm", 3)) {
@@ -339,8 +344,8 @@ static int scan_operand(struct scan *s, int unit, const struct opinfo *o, bool d
 	}
 	f = fifo_by_name(w, n);
 	if (f < 0)
-		return scan_fail(s, w, "'%.*s' is no operand: V0 to V15, FIFO/FORMAT, %s", (int)n, w,
-				 dst ? "none" : "constN, imm=VALUE");
+		return scan_fail(s, w, "'%.*s' is no operand: V0 to V15, FIFO/FORMAT, %s", (int)n,
+				 w, dst ? "none" : "constN, imm=VALUE");
 	if (check_fifo(s, w, unit, (unsigned int)f, dst ? OP_WRITES : OP_READS))
 		return -1;
 	if (!scan_char(s, '/'))
@@ -491,7 +496,8 @@ static int parse_field(struct scan *s, int unit, const struct opinfo *o, const s
 static int parse_raw(struct scan *s, struct spyre_insn *out)
 {
 	static const char *const names[] = { "op", "be", "a", "b", "c", "d", "n", "imm", "imm2" };
-	static const uint32_t max[] = { 255, 255, 255, 255, 255, 255, 65535, 0xffffffffu, 0xffffffffu };
+	static const uint32_t max[] = { 255, 255,   255,	 255,	     255,
+					255, 65535, 0xffffffffu, 0xffffffffu };
 	uint64_t v[9];
 	unsigned int i;
 
@@ -514,7 +520,7 @@ static int parse_raw(struct scan *s, struct spyre_insn *out)
 int insn_parse(struct scan *s, int unit, struct spyre_insn *out)
 {
 	const char *prefix = unit < 0 ? "" : unit_prefix((unsigned int)unit);
-	size_t plen = strlen(prefix), n, flen;
+	size_t plen = strlen(prefix), n, flen, bare;
 	const struct opinfo *o = NULL;
 	const char *w, *fw;
 	bool have_imm = false;
@@ -531,8 +537,8 @@ int insn_parse(struct scan *s, int unit, struct spyre_insn *out)
 	}
 	if (n > plen && !memcmp(w, prefix, plen))
 		o = op_by_name(w + plen, n - plen, unit);
-	if (!o && unit >= 0 && op_by_name(n > 3 && w[2] == '_' ? w + 3 : n > 4 && w[3] == '_' ? w + 4 : w,
-					  n > 3 && w[2] == '_' ? n - 3 : n > 4 && w[3] == '_' ? n - 4 : n, -1))
+	bare = n > 3 && w[2] == '_' ? 3 : n > 4 && w[3] == '_' ? 4 : 0;
+	if (!o && unit >= 0 && op_by_name(w + bare, n - bare, -1))
 		return scan_fail(s, w, "%s does not execute '%.*s'; its instructions begin with %s",
 				 spyreprog_unit_name((unsigned int)unit), (int)n, w, prefix);
 	if (!o)
@@ -609,7 +615,8 @@ static void print_table(FILE *out, int unit, const struct opinfo *o, const struc
 {
 	const struct field *f;
 
-	fprintf(out, "%s%s :: be:%u", unit < 0 ? "" : unit_prefix((unsigned int)unit), o->name, in->be);
+	fprintf(out, "%s%s :: be:%u", unit < 0 ? "" : unit_prefix((unsigned int)unit), o->name,
+		in->be);
 	for (f = o->f; f->kind; f++) {
 		uint32_t v = get(in, f->where);
 
@@ -679,6 +686,6 @@ void insn_print(FILE *out, int unit, const struct spyre_insn *in)
 			}
 		}
 	}
-	fprintf(out, "INSN :: op:0x%02x be:%u a:%u b:%u c:%u d:%u n:%u imm:0x%x imm2:0x%x\n", in->op,
-		in->be, in->a, in->b, in->c, in->d, in->n, in->imm, in->imm2);
+	fprintf(out, "INSN :: op:0x%02x be:%u a:%u b:%u c:%u d:%u n:%u imm:0x%x imm2:0x%x\n",
+		in->op, in->be, in->a, in->b, in->c, in->d, in->n, in->imm, in->imm2);
 }

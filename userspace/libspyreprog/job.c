@@ -179,7 +179,8 @@ void spyreprog_job_insn(struct spyreprog_job *job, int program, const struct spy
 		p->cap = cap;
 	}
 	if (insn->op == SPYRE_OP_MVLOOPCNT && ++p->depth > SPYRE_LOOPS)
-		fail(job, "program %d: more than %u blocks inside each other", program, SPYRE_LOOPS);
+		fail(job, "program %d: more than %u blocks inside each other", program,
+		     SPYRE_LOOPS);
 	if (insn->be > p->depth)
 		fail(job, "program %d: instruction %zu ends %u blocks, %u are open", program, p->n,
 		     insn->be, p->depth);
@@ -242,7 +243,8 @@ void spyreprog_job_init(struct spyreprog_job *job, int unit, unsigned int reg, u
 		return;
 	if (unit < 0 || (size_t)unit >= job->nunits || reg >= SPYRE_REGS ||
 	    (symbol != SPYRE_NO_SYMBOL && symbol >= SPYRE_JOB_SYMBOLS)) {
-		fail(job, "initial value of unit %d: no register %u or no symbol %u", unit, reg, symbol);
+		fail(job, "initial value of unit %d: no register %u or no symbol %u", unit, reg,
+		     symbol);
 		return;
 	}
 	u = &job->units[unit];
@@ -387,8 +389,11 @@ void sp_addimm(struct spyreprog_job *job, int p, unsigned int reg, int32_t imm)
 
 void sp_addreg(struct spyreprog_job *job, int p, unsigned int reg, unsigned int src, int32_t times)
 {
-	spyreprog_job_insn(job, p, &(struct spyre_insn){
-		.op = SPYRE_OP_ADDREG, .a = (uint8_t)reg, .b = (uint8_t)src, .imm = (uint32_t)times });
+	spyreprog_job_insn(job, p,
+			   &(struct spyre_insn){ .op = SPYRE_OP_ADDREG,
+						 .a = (uint8_t)reg,
+						 .b = (uint8_t)src,
+						 .imm = (uint32_t)times });
 }
 
 void sp_mvreg(struct spyreprog_job *job, int p, unsigned int reg, unsigned int src, int32_t imm)
@@ -410,7 +415,8 @@ void sp_wait(struct spyreprog_job *job, int p, unsigned int tag, unsigned int n)
 }
 
 void sp_l3(struct spyreprog_job *job, int p, enum spyre_op op, unsigned int lar, unsigned int lbr,
-	   unsigned int ear, unsigned int burst, unsigned int group, int32_t lar_inc, int32_t ear_inc)
+	   unsigned int ear, unsigned int burst, unsigned int group, int32_t lar_inc,
+	   int32_t ear_inc)
 {
 	spyreprog_job_insn(job, p, &(struct spyre_insn){
 		.op = (uint8_t)op, .a = (uint8_t)lar, .b = (uint8_t)lbr, .c = (uint8_t)ear,
@@ -419,7 +425,8 @@ void sp_l3(struct spyreprog_job *job, int p, enum spyre_op op, unsigned int lar,
 }
 
 static void ldst(struct spyreprog_job *job, int p, enum spyre_op op, unsigned int lar,
-		 unsigned int lbr, unsigned int fifo, unsigned int n, int32_t stride, int32_t lar_inc)
+		 unsigned int lbr, unsigned int fifo, unsigned int n, int32_t stride,
+		 int32_t lar_inc)
 {
 	spyreprog_job_insn(job, p, &(struct spyre_insn){
 		.op = (uint8_t)op, .a = (uint8_t)lar, .b = (uint8_t)lbr, .d = (uint8_t)fifo,

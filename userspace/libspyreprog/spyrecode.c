@@ -39,10 +39,12 @@ static void print_plan(FILE *f, size_t size, const struct spyreprog_meta *meta)
 		"\"init_bin_file\": \"init.bin\", \"dev_ptr\": \"%llu\", \"size\": \"%zu\"}}\n"
 		"  ],\n  \"JobExecPlan\": [\n", total, PROGRAM_BASE, size);
 	if (meta->nsymbols) {
-		fprintf(f, "    {\"command\": \"ComputeOnHost\", \"properties\": {\n"
+		fprintf(f,
+			"    {\"command\": \"ComputeOnHost\", \"properties\": {\n"
 			"      \"ihandle\": \"\", \"ishape\": [\"0\"], \"ohandle\": \"symbols\", "
 			"\"oshape\": [\"%zu\"], \"size\": \"%" PRIu64 "\",\n"
-			"      \"hcm\": {\"vdci\": {\n        \"symbols\": [", meta->nsymbols, table);
+			"      \"hcm\": {\"vdci\": {\n        \"symbols\": [",
+			meta->nsymbols, table);
 		for (i = 0; i < meta->nsymbols; i++) {
 			const struct spyreprog_symbol *s = &meta->symbols[i];
 
@@ -62,19 +64,29 @@ static void print_plan(FILE *f, size_t size, const struct spyreprog_meta *meta)
 
 			fprintf(f, "%s\n          {\"name\": ", i ? "," : "");
 			print_string(f, t->name);
-			fprintf(f, ", \"argument\": \"%u\", \"direction\": \"%s\", \"layout\": \"%s\", "
-				"\"format\": \"%s\", \"shape\": [\"%" PRIu64 "\", \"%" PRIu64 "\"], "
-				"\"size\": \"%" PRIu64 "\"}", t->argument, t->output ? "output" : "input",
+			fprintf(f,
+				", \"argument\": \"%u\", \"direction\": \"%s\", \"layout\": "
+				"\"%s\", "
+				"\"format\": \"%s\", \"shape\": [\"%" PRIu64 "\", \"%" PRIu64
+				"\"], "
+				"\"size\": \"%" PRIu64 "\"}",
+				t->argument, t->output ? "output" : "input",
 				t->weights ? "weights" : "sticks", spyreprog_format_name(t->format),
 				t->rows, t->cols, t->bytes);
 		}
-		fprintf(f, "]},\n        \"senConstants\": []}}},\n"
-			"    {\"command\": \"DataTransfer\", \"properties\": {\"direction\": \"0\", \"dirn\": \"false\", "
-			"\"host_handle\": \"symbols\", \"dev_ptr\": \"%llu\", \"size\": \"%" PRIu64 "\"}},\n",
+		fprintf(f,
+			"]},\n        \"senConstants\": []}}},\n"
+			"    {\"command\": \"DataTransfer\", \"properties\": {\"direction\": "
+			"\"0\", \"dirn\": \"false\", "
+			"\"host_handle\": \"symbols\", \"dev_ptr\": \"%llu\", \"size\": \"%" PRIu64
+			"\"}},\n",
 			PROGRAM_BASE + STICKS(size), table);
 	}
-	fprintf(f, "    {\"command\": \"ComputeOnDevice\", \"properties\": {\"job_bin_ptr\": \"%llu\"}}\n"
-		"  ]\n}\n", PROGRAM_BASE);
+	fprintf(f,
+		"    {\"command\": \"ComputeOnDevice\", \"properties\": {\"job_bin_ptr\": "
+		"\"%llu\"}}\n"
+		"  ]\n}\n",
+		PROGRAM_BASE);
 }
 
 int spyreprog_write_spyrecode(const char *dir, const void *container, size_t size,

@@ -12,12 +12,16 @@
 
 #define F(n, k, w)		{ .name = n, .kind = k, .where = w }
 #define FR(n, k, w, lo, hi)	{ .name = n, .kind = k, .where = w, .min = lo, .max = hi }
-#define FO(n, k, w, v)		{ .name = n, .kind = k, .where = w, .optional = true, .fallback = v }
-#define TIMES { .name = "n", .kind = K_U16, .where = W_N, .min = 1, .max = 65535, .optional = true, .fallback = 1 }
+#define FO(n, k, w, v) \
+	{ .name = n, .kind = k, .where = w, .optional = true, .fallback = v }
+#define TIMES \
+	{ .name = "n", .kind = K_U16, .where = W_N, .min = 1, .max = 65535, .optional = true, \
+	  .fallback = 1 }
 
 #define L3_FIELDS(last) \
 	F("lar", K_LAR, W_A), FO("lbr", K_LBR, W_B, SPYRE_REG_NONE), F("ear", K_EAR, W_C), \
-	FR("burst", K_U16, W_N, 1, 32), FO("larinc", K_S32, W_IMM, 0), FO("earinc", K_S32, W_IMM2, 0), last
+	FR("burst", K_U16, W_N, 1, 32), FO("larinc", K_S32, W_IMM, 0), \
+	FO("earinc", K_S32, W_IMM2, 0), last
 #define LX_FIELDS \
 	F("lar", K_LAR, W_A), FO("lbr", K_LBR, W_B, SPYRE_REG_NONE), F("fifo", K_FIFO, W_D), \
 	FR("n", K_U16, W_N, 1, 65535), FO("stride", K_S32, W_IMM, SPYRE_STICK), \
@@ -31,7 +35,8 @@
 	  { F("dst", K_DST, W_A), F("src0", K_SRC, W_B), F("src1", K_SRC, W_C), TIMES } }
 #define V3(code, nm, flags, text) \
 	{ SPYRE_OP_##code, nm, VECTOR, flags, text, \
-	  { F("dst", K_DST, W_A), F("src0", K_SRC, W_B), F("src1", K_SRC, W_C), F("src2", K_SRC, W_D), TIMES } }
+	  { F("dst", K_DST, W_A), F("src0", K_SRC, W_B), F("src1", K_SRC, W_C), \
+	    F("src2", K_SRC, W_D), TIMES } }
 
 static const struct opinfo ops[] = {
 	{ SPYRE_OP_NOP, "NOP", ALL_UNITS, 0, "Nothing.", { { 0 } } },
@@ -46,11 +51,12 @@ static const struct opinfo ops[] = {
 	{ SPYRE_OP_MVREG, "MVREG", ALL_UNITS, 0, "reg = src + imm.",
 	  { F("reg", K_REG, W_A), F("src", K_REG_OR_NONE, W_B), FO("imm", K_S32, W_IMM, 0) } },
 	{ SPYRE_OP_SYNC_SEND, "SYNC_SEND", ALL_UNITS, 0,
-	  "Tag of the cores += 1, after all earlier accesses of this unit. Cores none: the own core.",
+	  "Tag of the cores += 1 after all earlier accesses of this unit. Cores none: the own core.",
 	  { F("synctag", K_TAG, W_A), FO("cores", K_CORES, W_IMM, 0) } },
-	{ SPYRE_OP_SYNC_WAIT, "SYNC_WAIT", ALL_UNITS, 0, "Waits until the tag is at least n, then takes n off.",
+	{ SPYRE_OP_SYNC_WAIT, "SYNC_WAIT", ALL_UNITS, 0,
+	  "Waits until the tag is at least n, then takes n off.",
 	  { F("synctag", K_TAG, W_A),
-	    { .name = "n", .kind = K_U16, .where = W_N, .min = 1, .max = 65535, .optional = true, .fallback = 1 } } },
+	    TIMES } },
 
 	{ SPYRE_OP_L3_LDU, "LDU", U(L3LU), 0, "Memory at EAR to LX at LAR + LBR, burst words.",
 	  { L3_FIELDS({ 0 }) } },
@@ -59,24 +65,33 @@ static const struct opinfo ops[] = {
 	  { L3_FIELDS(F("group", K_GROUP, W_D)) } },
 	{ SPYRE_OP_L3_STU, "STU", U(L3SU), 0, "LX at LAR + LBR to memory at EAR, burst words.",
 	  { L3_FIELDS({ 0 }) } },
-	{ SPYRE_OP_L3_STC, "STC", U(L3SU), 0, "LX to another core's LX: EAR holds core << 24 | LX address.",
+	{ SPYRE_OP_L3_STC, "STC", U(L3SU), 0,
+	  "LX to another core's LX: EAR holds core << 24 | LX address.",
 	  { L3_FIELDS({ 0 }) } },
 
 	{ SPYRE_OP_LD, "LD", LOADERS, OP_WRITES,
-	  "n words from LAR + LBR, stride bytes apart, into a FIFO; then LAR += larinc.", { LX_FIELDS } },
-	{ SPYRE_OP_ST, "ST", STORERS, OP_READS, "n words from a FIFO to LAR + LBR, stride bytes apart; then LAR += larinc.",
+	  "n words from LAR + LBR, stride bytes apart, into a FIFO; then LAR += larinc.",
+	  { LX_FIELDS } },
+	{ SPYRE_OP_ST, "ST", STORERS, OP_READS,
+	  "n words from a FIFO to LAR + LBR, stride bytes apart; then LAR += larinc.",
 	  { LX_FIELDS } },
 
-	{ SPYRE_OP_PT_LDW, "LDW", U(PT), OP_LOAD_PORT, "64 words become a weight tile; goes on beside what follows.",
+	{ SPYRE_OP_PT_LDW, "LDW", U(PT), OP_LOAD_PORT,
+	  "64 words become a weight tile; goes on beside what follows.",
 	  { F("tile", K_TILE, W_A), F("fmt", K_FMT, W_B), F("fifo", K_FIFO, W_D) } },
 	{ SPYRE_OP_PT_MM, "MM", U(PT), OP_READS,
-	  "n words times the tile, word i onto (onto:1) or into (onto:0) row row + i of the partial sums.",
-	  { F("tile", K_TILE, W_A), F("fmt", K_FMT, W_B), F("onto", K_BOOL, W_C), F("fifo", K_FIFO, W_D),
+	  "n words times the tile, word i onto (onto:1) or into (onto:0) row row + i of the sums.",
+	  { F("tile", K_TILE, W_A), F("fmt", K_FMT, W_B), F("onto", K_BOOL, W_C), F("fifo",
+	  K_FIFO, W_D),
 	    FR("n", K_U16, W_N, 1, 128), FR("row", K_U32, W_IMM, 0, 127) } },
-	{ SPYRE_OP_PT_PSOUT, "PSOUT", U(PT), OP_WRITES, "n rows of partial sums to a FIFO, two words each.",
-	  { F("fifo", K_FIFO, W_D), FR("n", K_U16, W_N, 1, 128), FR("row", K_U32, W_IMM, 0, 127) } },
-	{ SPYRE_OP_PT_PSIN, "PSIN", U(PT), OP_READS, "n rows of partial sums from a FIFO, two words each.",
-	  { F("fmt", K_FMT, W_B), F("fifo", K_FIFO, W_D), FR("n", K_U16, W_N, 1, 128), FR("row", K_U32, W_IMM, 0, 127) } },
+	{ SPYRE_OP_PT_PSOUT, "PSOUT", U(PT), OP_WRITES,
+	  "n rows of partial sums to a FIFO, two words each.",
+	  { F("fifo", K_FIFO, W_D), FR("n", K_U16, W_N, 1, 128), FR("row", K_U32, W_IMM, 0,
+	  127) } },
+	{ SPYRE_OP_PT_PSIN, "PSIN", U(PT), OP_READS,
+	  "n rows of partial sums from a FIFO, two words each.",
+	  { F("fmt", K_FMT, W_B), F("fifo", K_FIFO, W_D), FR("n", K_U16, W_N, 1, 128), FR("row",
+	  K_U32, W_IMM, 0, 127) } },
 
 	V1(MOV, "MOV", VECTOR, OP_IMM_FP32, "dst = src0, converted between their formats."),
 	V2(ADD, "ADD", OP_IMM_FP32, "src0 + src1."),
@@ -103,9 +118,11 @@ static const struct opinfo ops[] = {
 	V2(SHR, "SHR", 0, "src0 >> (src1 & 31), zeros from above."),
 	V2(SRA, "SRA", 0, "src0 >> (src1 & 31), the sign from above."),
 	V1(I2F, "I2F", VECTOR, 0, "int32 to fp32, to nearest even."),
-	V1(F2I, "F2I", VECTOR, OP_IMM_FP32, "fp32 to int32, to nearest even, saturating; NaN gives 0."),
+	V1(F2I, "F2I", VECTOR, OP_IMM_FP32,
+	  "fp32 to int32, to nearest even, saturating; NaN gives 0."),
 	{ SPYRE_OP_BCAST, "BCAST", VECTOR, OP_IMM_OWN, "A lane of src0 in every lane.",
-	  { F("dst", K_DST, W_A), F("src0", K_SRC, W_B), FR("lane", K_U32, W_IMM, 0, SPYRE_LANES - 1), TIMES } },
+	  { F("dst", K_DST, W_A), F("src0", K_SRC, W_B), FR("lane", K_U32, W_IMM, 0,
+	  SPYRE_LANES - 1), TIMES } },
 	{ SPYRE_OP_ROT, "ROT", VECTOR, OP_IMM_OWN, "Lane i = lane (i + by) mod 64 of src0.",
 	  { F("dst", K_DST, W_A), F("src0", K_SRC, W_B), F("by", K_S32, W_IMM), TIMES } },
 
@@ -118,10 +135,12 @@ static const struct opinfo ops[] = {
 	V1(TANH, "TANH", U(SFP), OP_IMM_FP32, "Hyperbolic tangent."),
 	V1(ERF, "ERF", U(SFP), OP_IMM_FP32, "Error function."),
 	V1(GELU, "GELU", U(SFP), OP_IMM_FP32, "src0 * (1 + erf(src0 / sqrt 2)) / 2."),
-	V1(RSUM, "RSUM", U(SFP), OP_IMM_FP32, "Sum of the 64 lanes in every lane, pairwise: lane i + lane i + 32, then 16, ..."),
+	V1(RSUM, "RSUM", U(SFP), OP_IMM_FP32,
+	  "Sum of the 64 lanes in every lane, pairwise: lane i + lane i + 32, then 16, ..."),
 	V1(RMAX, "RMAX", U(SFP), OP_IMM_FP32, "Largest lane in every lane."),
 	V1(RMIN, "RMIN", U(SFP), OP_IMM_FP32, "Smallest lane in every lane."),
-	V1(RARGMAX, "RARGMAX", U(SFP), OP_IMM_FP32, "int32 number of the first largest lane, in every lane."),
+	V1(RARGMAX, "RARGMAX", U(SFP), OP_IMM_FP32,
+	  "int32 number of the first largest lane, in every lane."),
 };
 
 const struct fifoinfo fifos[SPYRE_FIFOS] = {
@@ -208,9 +227,21 @@ static void rst_row(FILE *out, const char *first, const char *second, const char
 	fprintf(out, "   * - %s\n     - %s\n     - %s\n", first, second, third);
 }
 
-void spyreprog_print_rst(FILE *out)
+static size_t rst_field(char *buf, size_t size, const struct field *f, bool more)
 {
 	static const char *const where[] = { "a", "b", "c", "d", "n", "imm", "imm2" };
+	bool range = f->kind == K_U8 || f->kind == K_U16 || (f->kind == K_U32 && f->max);
+	size_t at;
+
+	at = (size_t)snprintf(buf, size, "%s``%s``: %s", more ? ", " : "", f->name,
+			      f->kind == K_COUNT ? "imm, or b (LCR) with c = 1" : where[f->where]);
+	if (range)
+		at += (size_t)snprintf(buf + at, size - at, " (%u to %u)", f->min, f->max);
+	return at;
+}
+
+void spyreprog_print_rst(FILE *out)
+{
 	static const struct { const char *title; uint32_t units; } parts[] = {
 		{ "Every unit", ALL_UNITS }, { "L3LU", U(L3LU) }, { "L3SU", U(L3SU) },
 		{ "LXLU and L0LU", LOADERS }, { "LXSU and L0SU", STORERS }, { "PT", U(PT) },
@@ -233,17 +264,8 @@ void spyreprog_print_rst(FILE *out)
 				continue;
 			snprintf(left, sizeof(left), "``%s`` (0x%02x)", o->name, o->op);
 			mid[0] = 0;
-			for (k = 0; o->f[k].kind; k++) {
-				const struct field *f = &o->f[k];
-
-				at += (size_t)snprintf(mid + at, sizeof(mid) - at, "%s``%s``: %s",
-						       k ? ", " : "", f->name,
-						       f->kind == K_COUNT ? "imm, or b (LCR) with c = 1" :
-						       where[f->where]);
-				if (f->kind == K_U8 || f->kind == K_U16 || (f->kind == K_U32 && f->max))
-					at += (size_t)snprintf(mid + at, sizeof(mid) - at, " (%u to %u)",
-							       f->min, f->max);
-			}
+			for (k = 0; o->f[k].kind; k++)
+				at += rst_field(mid + at, sizeof(mid) - at, &o->f[k], k > 0);
 			rst_row(out, left, mid[0] ? mid : "\\-", o->does);
 		}
 	}

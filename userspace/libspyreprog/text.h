@@ -23,7 +23,7 @@ bool scan_char(struct scan *s, char c);
 size_t scan_word(struct scan *s, const char **word);
 bool scan_is(struct scan *s, const char *word);		/* takes the word if it comes next */
 int scan_u64(struct scan *s, uint64_t *v);		/* decimal or 0x */
-int scan_bits(struct scan *s, uint32_t *bits);		/* fp32 with a point or exponent, else 32 bits */
+int scan_bits(struct scan *s, uint32_t *bits); /* fp32 with a point or exponent, else 32 bits */
 int scan_cores(struct scan *s, uint32_t *mask);		/* 0-3,7 or none */
 
 /* unit -1: mnemonics without prefix, and no checks that need the unit. */

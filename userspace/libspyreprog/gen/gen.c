@@ -34,8 +34,8 @@ void gen_l3(struct spyreprog_job *job, int p, enum spyre_op op, unsigned int lar
 	if (full > 1)
 		sp_end(job, p);
 	if (rest)
-		sp_l3(job, p, op, lar, SPYRE_REG_NONE, ear, rest, group, (int32_t)(rest * SPYRE_STICK),
-		      (int32_t)(rest * SPYRE_STICK));
+		sp_l3(job, p, op, lar, SPYRE_REG_NONE, ear, rest, group,
+		      (int32_t)(rest * SPYRE_STICK), (int32_t)(rest * SPYRE_STICK));
 }
 
 void gen_set(struct spyreprog_job *job, int p, unsigned int reg, uint32_t value)

@@ -112,8 +112,8 @@ void spyregen_round(float *v, size_t count, enum spyre_format fmt)
 	}
 }
 
-static void pack(uint8_t *dst, enum spyre_format fmt, const float *src, uint64_t rows, uint64_t stored,
-		 uint64_t cols, uint64_t ld)
+static void pack(uint8_t *dst, enum spyre_format fmt, const float *src, uint64_t rows,
+		 uint64_t stored, uint64_t cols, uint64_t ld)
 {
 	uint64_t w = 64, b = elem_bytes(fmt), c, r, n;
 
@@ -134,8 +134,8 @@ void spyregen_pack(void *dst, enum spyre_format fmt, const float *src, uint64_t 
 	pack(dst, fmt, src, rows, spyregen_rows(rows), cols, ld);
 }
 
-void spyregen_pack_weights(void *dst, enum spyre_format fmt, const float *src, uint64_t k, uint64_t n,
-			   uint64_t ld)
+void spyregen_pack_weights(void *dst, enum spyre_format fmt, const float *src, uint64_t k,
+			   uint64_t n, uint64_t ld)
 {
 	pack(dst, fmt, src, k, weight_rows(fmt, k), n, ld);
 }
@@ -154,8 +154,8 @@ void spyregen_unpack(float *dst, uint64_t ld, const void *src, enum spyre_format
 	}
 }
 
-static void pack_int(uint8_t *dst, const uint8_t *src, uint64_t w, uint64_t b, uint64_t rows, uint64_t stored,
-		     uint64_t cols, uint64_t ld)
+static void pack_int(uint8_t *dst, const uint8_t *src, uint64_t w, uint64_t b, uint64_t rows,
+		     uint64_t stored, uint64_t cols, uint64_t ld)
 {
 	uint64_t c, r, n;
 
@@ -170,8 +170,8 @@ static void pack_int(uint8_t *dst, const uint8_t *src, uint64_t w, uint64_t b, u
 	}
 }
 
-void spyregen_pack_int(void *dst, enum spyre_format fmt, const void *src, uint64_t rows, uint64_t cols,
-		       uint64_t ld)
+void spyregen_pack_int(void *dst, enum spyre_format fmt, const void *src, uint64_t rows,
+		       uint64_t cols, uint64_t ld)
 {
 	pack_int(dst, src, width(fmt), elem_bytes(fmt), rows, spyregen_rows(rows), cols, ld);
 }
@@ -181,8 +181,8 @@ void spyregen_pack_weights_int8(void *dst, const int8_t *src, uint64_t k, uint64
 	pack_int(dst, (const uint8_t *)src, 64, 1, k, weight_rows(SPYRE_SENINT8, k), n, ld);
 }
 
-void spyregen_unpack_int(void *dst, uint64_t ld, const void *src, enum spyre_format fmt, uint64_t rows,
-			 uint64_t cols)
+void spyregen_unpack_int(void *dst, uint64_t ld, const void *src, enum spyre_format fmt,
+			 uint64_t rows, uint64_t cols)
 {
 	uint64_t w = width(fmt), b = elem_bytes(fmt), c, r, n;
 	const uint8_t *s = src;

@@ -3,19 +3,20 @@
  * Matrix products.
  *
  * The result is cut into units of rb rows and one column block of 64 per corelet (two, or one when
- * corelet 1 stays idle). A unit's partial sums stay in PT for the whole of k, so nothing is spilled and k
- * ascends in one chain. Cores form a grid of gm x gn; each has cm x cn units, columns inside.
+ * corelet 1 stays idle). A unit's partial sums stay in PT for the whole of k, so nothing is spilled
+ * and k ascends in one chain. Cores form a grid of gm x gn; each has cm x cn units, columns inside.
  *
  * Along k a unit goes through LX in chunks of kc tiles. Two ways to use LX:
  *
- *  resident  the core's whole slice of b lies in LX, read once; of a one panel of rb rows lies there, used by
- *            all column units and replaced chunk by chunk behind the last of them;
+ *  resident  the core's whole slice of b lies in LX, read once; of a one panel of rb rows lies
+ *            there, used by all column units and replaced chunk by chunk behind the last of them;
  *  ring      a and b both stream through a ring of chunks, read again for each unit.
  *
- * L3LU waits for a free chunk (tags FREE, one per corelet), loads, and says so (tags LOADED). LXLU feeds weights
- * and activations alternately: its FIFO's depth hides the 64 words of the next tile behind the activations
- * of the last. PT loads tile t + 1 while it works on t. Results go PT, PE (bias), SFP (activation), LXSU into one of two
- * stages in LX (tags STAGED, EMPTY), from where L3SU stores them.
+ * L3LU waits for a free chunk (tags FREE, one per corelet), loads, and says so (tags LOADED). LXLU
+ * feeds weights and activations alternately: its FIFO's depth hides the 64 words of the next tile
+ * behind the activations of the last. PT loads tile t + 1 while it works on t. Results go PT, PE
+ * (bias), SFP (activation), LXSU into one of two stages in LX (tags STAGED, EMPTY), from where L3SU
+ * stores them.
  */
 #include <math.h>
 
@@ -29,7 +30,8 @@ struct plan {
 	uint32_t upu, units;		/* column blocks of a unit (1 or 2); column units in all */
 	uint32_t gm, gn;		/* grid of cores */
 	uint32_t cm, cn;		/* units of the busiest core */
-	uint32_t kt, kc, chunks, slots;	/* tiles of k; tiles of a chunk; chunks of a unit; slots of the ring */
+	uint32_t kt, kc;		/* tiles of k; tiles of a chunk */
+	uint32_t chunks, slots;		/* chunks of a unit; slots of the ring */
 	bool resident, multicast;
 	uint32_t wc;			/* sticks of one row of 64 results */
 	uint32_t lx_a, lx_b[2], lx_stage[2], lx_bias, lx_size;
@@ -106,8 +108,8 @@ static bool chunk(struct plan *pl)
 }
 
 /*
- * Core cycles, roughly: the slowest of arithmetic, memory (100 bytes a cycle) and one core's loads (8 bytes a
- * cycle), plus a little for all of them and for each instruction.
+ * Core cycles, roughly: the slowest of arithmetic, memory (100 bytes a cycle) and one core's loads
+ * (8 bytes a cycle), plus a little for all of them and for each instruction.
  */
 static double cost(const struct plan *pl)
 {
@@ -150,8 +152,9 @@ static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint3
 					pl.cm = up(pl.blocks, gm);
 					pl.cn = up(pl.units, gn);
 					pl.multicast = !(mm->flags & SPYREGEN_NO_MULTICAST) &&
-						pl.blocks % gm == 0 && pl.units % gn == 0 &&
-						(gn > 1 ? gm : 0) + (gm > 1 ? gn : 0) <= SPYRE_JOB_GROUPS;
+						       pl.blocks % gm == 0 && pl.units % gn == 0 &&
+						       (gn > 1 ? gm : 0) + (gm > 1 ? gn : 0) <=
+							       SPYRE_JOB_GROUPS;
 					if (!chunk(&pl))
 						continue;
 					pl.cost = cost(&pl);
@@ -166,7 +169,8 @@ static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint3
 }
 
 /* Chunks of one unit, the last maybe shorter, with the ring's wrap behind each turn. */
-static void ring(struct gen *g, void (*one)(struct gen *g, uint32_t tiles), void (*wrap)(struct gen *g))
+static void ring(struct gen *g, void (*one)(struct gen *g, uint32_t tiles),
+		 void (*wrap)(struct gen *g))
 {
 	const struct plan *pl = &g->pl;
 	uint32_t turns = pl->chunks / pl->slots, last = pl->kt - (pl->chunks - 1) * pl->kc;
@@ -205,7 +209,8 @@ static void ring(struct gen *g, void (*one)(struct gen *g, uint32_t tiles), void
 
 /*
  * EAR0: a here. EAR1, EAR2: b here, per corelet. EAR3: a at this row block. LBR2: b of this core.
- * LAR0: a in LX. LAR1, LAR2: b in LX. LCR0, LCR1: row blocks and column units; LCR2, LCR3: one less each.
+ * LAR0: a in LX. LAR1, LAR2: b in LX. LCR0, LCR1: row blocks and column units; LCR2, LCR3: one less
+ * each.
  */
 static void l3_chunk(struct gen *g, uint32_t tiles)
 {
@@ -260,7 +265,8 @@ static void l3_start_b(struct gen *g)
 {
 	sp_mvreg(g->job, g->p, SPYRE_EAR0 + 1, SPYRE_LBR0 + 2, 0);
 	if (g->pl.upu == 2)
-		sp_mvreg(g->job, g->p, SPYRE_EAR0 + 2, SPYRE_LBR0 + 2, (int32_t)(g->pl.kt * TILE_BYTES));
+		sp_mvreg(g->job, g->p, SPYRE_EAR0 + 2, SPYRE_LBR0 + 2,
+			 (int32_t)(g->pl.kt * TILE_BYTES));
 }
 
 static int l3lu(struct gen *g)
@@ -274,8 +280,9 @@ static int l3lu(struct gen *g)
 	if (g->mm->bias) {
 		gen_set(job, p, SPYRE_LAR0 + 3, pl->lx_bias);
 		sp_loop_reg(job, p, SPYRE_LCR0 + 1);
-		sp_l3(job, p, SPYRE_OP_L3_LDU, SPYRE_LAR0 + 3, SPYRE_REG_NONE, SPYRE_EAR0, 2 * pl->upu, 0,
-		      (int32_t)(2 * pl->upu * SPYRE_STICK), (int32_t)(2 * pl->upu * SPYRE_STICK));
+		sp_l3(job, p, SPYRE_OP_L3_LDU, SPYRE_LAR0 + 3, SPYRE_REG_NONE, SPYRE_EAR0,
+		      2 * pl->upu, 0, (int32_t)(2 * pl->upu * SPYRE_STICK),
+		      (int32_t)(2 * pl->upu * SPYRE_STICK));
 		sp_end(job, p);
 	}
 	gen_set(job, p, SPYRE_LAR0, pl->lx_a);
@@ -322,7 +329,8 @@ static void lx_chunk(struct gen *g, uint32_t tiles)
 	sp_wait(g->job, g->p, TAG_LOADED + g->corelet, 1);
 	if (tiles > 1)
 		sp_loop(g->job, g->p, tiles);
-	sp_ld(g->job, g->p, SPYRE_LAR0 + 1, SPYRE_REG_NONE, SPYRE_FIFO_LXLU_PTW, 64, SPYRE_STICK, TILE_BYTES);
+	sp_ld(g->job, g->p, SPYRE_LAR0 + 1, SPYRE_REG_NONE, SPYRE_FIFO_LXLU_PTW, 64, SPYRE_STICK,
+	      TILE_BYTES);
 	sp_ld(g->job, g->p, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_FIFO_LXLU_PT, g->pl.rb, SPYRE_STICK,
 	      (int32_t)(g->pl.rb * SPYRE_STICK));
 	if (tiles > 1)
@@ -405,8 +413,9 @@ static int pt(struct gen *g, enum spyre_fifo out)
 }
 
 static const enum spyre_op act_op[] = {
-	[SPYREGEN_NONE] = SPYRE_OP_MOV, [SPYREGEN_RELU] = SPYRE_OP_MAX, [SPYREGEN_GELU] = SPYRE_OP_GELU,
-	[SPYREGEN_SIGMOID] = SPYRE_OP_SIGMOID, [SPYREGEN_TANH] = SPYRE_OP_TANH,
+	[SPYREGEN_NONE] = SPYRE_OP_MOV,	 [SPYREGEN_RELU] = SPYRE_OP_MAX,
+	[SPYREGEN_GELU] = SPYRE_OP_GELU, [SPYREGEN_SIGMOID] = SPYRE_OP_SIGMOID,
+	[SPYREGEN_TANH] = SPYRE_OP_TANH,
 };
 
 /* PE: the bias, or the conversion when there is nothing else to do. */
@@ -420,14 +429,14 @@ static int pe(struct gen *g, enum spyre_fifo to, enum spyre_format to_fmt)
 	sp_loop_reg(job, p, SPYRE_LCR0);
 	sp_loop_reg(job, p, SPYRE_LCR0 + 1);
 	if (g->mm->bias) {
-		sp_vec(job, p, SPYRE_OP_MOV, SPYRE_OPND_V(0), SPYRE_OPND_FIFO(SPYRE_FIFO_LXLU_PE0), 0, 0, 1, 0,
-		       SPYRE_FMTS(ps, 0, 0, 0));
+		sp_vec(job, p, SPYRE_OP_MOV, SPYRE_OPND_V(0), SPYRE_OPND_FIFO(SPYRE_FIFO_LXLU_PE0),
+		       0, 0, 1, 0, SPYRE_FMTS(ps, 0, 0, 0));
 		sp_vec(job, p, i8 ? SPYRE_OP_IADD : SPYRE_OP_ADD, SPYRE_OPND_FIFO(to),
 		       SPYRE_OPND_FIFO(SPYRE_FIFO_PT_PE), SPYRE_OPND_V(0), 0, g->pl.rb, 0,
 		       SPYRE_FMTS(ps, 0, 0, to_fmt));
 	} else {
-		sp_vec(job, p, SPYRE_OP_MOV, SPYRE_OPND_FIFO(to), SPYRE_OPND_FIFO(SPYRE_FIFO_PT_PE), 0, 0,
-		       g->pl.rb, 0, SPYRE_FMTS(ps, 0, 0, to_fmt));
+		sp_vec(job, p, SPYRE_OP_MOV, SPYRE_OPND_FIFO(to), SPYRE_OPND_FIFO(SPYRE_FIFO_PT_PE),
+		       0, 0, g->pl.rb, 0, SPYRE_FMTS(ps, 0, 0, to_fmt));
 	}
 	sp_end(job, p);
 	sp_end(job, p);
@@ -444,9 +453,9 @@ static int sfp(struct gen *g, enum spyre_fifo from)
 
 	sp_loop_reg(job, p, SPYRE_LCR0);
 	sp_loop_reg(job, p, SPYRE_LCR0 + 1);
-	sp_vec(job, p, i8 ? SPYRE_OP_IMAX : act_op[g->mm->act], SPYRE_OPND_FIFO(SPYRE_FIFO_SFP_LXSU),
-	       SPYRE_OPND_FIFO(from), relu ? SPYRE_OPND_IMM : 0, 0, g->pl.rb, 0,
-	       SPYRE_FMTS(ps, 0, 0, g->mm->out));
+	sp_vec(job, p, i8 ? SPYRE_OP_IMAX : act_op[g->mm->act],
+	       SPYRE_OPND_FIFO(SPYRE_FIFO_SFP_LXSU), SPYRE_OPND_FIFO(from),
+	       relu ? SPYRE_OPND_IMM : 0, 0, g->pl.rb, 0, SPYRE_FMTS(ps, 0, 0, g->mm->out));
 	sp_end(job, p);
 	sp_end(job, p);
 	return p;
@@ -481,13 +490,14 @@ static int lxsu(struct gen *g, enum spyre_fifo from)
 	return p;
 }
 
-/* EAR0: c of corelet 0, EAR1: of corelet 1, EAR2: at this row block. LAR0, LAR1: stages. LAR2: for gen_l3. LAR3: spare. */
+/* EAR0: c of corelet 0, EAR1: of corelet 1, EAR2: at this row block. LAR0, LAR1: stages. LAR2: for
+ * gen_l3. LAR3: spare. */
 static int l3su(struct gen *g)
 {
 	const struct plan *pl = &g->pl;
 	struct spyreprog_job *job = g->job;
 	int p = spyreprog_job_program(job, SPYRE_UNIT_L3SU);
-	uint64_t block = g->stored * pl->wc * SPYRE_STICK;	/* from one column block to the next */
+	uint64_t block = g->stored * pl->wc * SPYRE_STICK; /* from one column block to the next */
 	uint32_t rows = pl->rb * pl->wc * SPYRE_STICK;
 	unsigned int c;
 
@@ -503,7 +513,8 @@ static int l3su(struct gen *g)
 	for (c = 0; c < pl->upu; c++) {
 		sp_wait(job, p, TAG_STAGED + c, 1);
 		sp_mvreg(job, p, SPYRE_LAR0 + 2, SPYRE_LAR0 + c, 0);
-		gen_l3(job, p, SPYRE_OP_L3_STU, SPYRE_LAR0 + 2, SPYRE_EAR0 + c, (uint64_t)pl->rb * pl->wc, 0);
+		gen_l3(job, p, SPYRE_OP_L3_STU, SPYRE_LAR0 + 2, SPYRE_EAR0 + c,
+		       (uint64_t)pl->rb * pl->wc, 0);
 		sp_send(job, p, TAG_EMPTY + c, 0);
 		swap_stage(g, p, SPYRE_LAR0 + c, SPYRE_LAR0 + 3, c);
 		sp_addimm(job, p, SPYRE_EAR0 + c, (int32_t)(pl->upu * block - rows));
@@ -526,12 +537,16 @@ static bool check(const struct spyregen_matmul *mm, char *err)
 	    mm->out != SPYRE_IEEE_INT32 || mm->act > SPYREGEN_RELU :
 	    !gen_is16(mm->in) || (!gen_is16(mm->out) && mm->out != SPYRE_IEEE_FP32))
 		return gen_fail(err,
-				"formats: 16-bit floating point in, the same or IEEE_FP32 out; or SENINT8 in, IEEE_INT32 out with activation none or relu");
+				"formats: 16-bit floating point in, the same or IEEE_FP32 out; or "
+				"SENINT8 in, IEEE_INT32 out with activation none or relu");
 	if (mm->act > SPYREGEN_TANH)
 		return gen_fail(err, "unknown activation %u", (unsigned int)mm->act);
 	/* Steps in memory are 32-bit fields of instructions. */
-	if (stored * 2 * SPYRE_STICK * 2 > INT32_MAX || kt * TILE_BYTES > INT32_MAX || mm->n > 1u << 24)
-		return gen_fail(err, "%u x %u x %u is too large: at most 4194000 rows and columns, k to 16 million",
+	if (stored * 2 * SPYRE_STICK * 2 > INT32_MAX || kt * TILE_BYTES > INT32_MAX ||
+	    mm->n > 1u << 24)
+		return gen_fail(err,
+				"%u x %u x %u is too large: at most 4194000 rows and columns, k to "
+				"16 million",
 				mm->m, mm->n, mm->k);
 	return true;
 }
@@ -619,9 +634,11 @@ struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *er
 			}
 			u = spyreprog_job_unit(g.job, core, SPYRE_UNIT_L3LU, 0, prog_l3lu);
 			if (mm->bias)
-				spyreprog_job_init(g.job, u, SPYRE_EAR0, SYM_BIAS, col * 2 * SPYRE_STICK);
+				spyreprog_job_init(g.job, u, SPYRE_EAR0, SYM_BIAS,
+						   col * 2 * SPYRE_STICK);
 			spyreprog_job_init(g.job, u, SPYRE_EAR0 + 3, SYM_A, row * SPYRE_STICK);
-			spyreprog_job_init(g.job, u, SPYRE_LBR0 + 2, SYM_B, col * pl->kt * TILE_BYTES);
+			spyreprog_job_init(g.job, u, SPYRE_LBR0 + 2, SYM_B,
+					   col * pl->kt * TILE_BYTES);
 			init_grid(&g, u, nm, nn);
 			spyreprog_job_init(g.job, u, SPYRE_LCR0 + 2, SPYRE_NO_SYMBOL, nn - 1);
 			spyreprog_job_init(g.job, u, SPYRE_LCR0 + 3, SPYRE_NO_SYMBOL, nm - 1);
@@ -633,7 +650,8 @@ struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *er
 
 			for (c = 0; c < pl->upu; c++) {
 				static const uint8_t units[] = { SPYRE_UNIT_LXLU, SPYRE_UNIT_LXSU,
-								 SPYRE_UNIT_PT, SPYRE_UNIT_PE, SPYRE_UNIT_SFP };
+								 SPYRE_UNIT_PT, SPYRE_UNIT_PE,
+								 SPYRE_UNIT_SFP };
 				unsigned int k;
 
 				for (k = 0; k < sizeof(units); k++) {

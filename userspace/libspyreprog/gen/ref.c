@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Host references. One chain of fused multiply-adds per output element, k ascending: vectors run over n and
- * threads over rows, never over k, so the result is the same for every width and thread count.
+ * Host references. One chain of fused multiply-adds per output element, k ascending: vectors run
+ * over n and threads over rows, never over k, so the result is the same for every width and thread
+ * count.
  */
 #include <math.h>
 #include <pthread.h>
@@ -50,7 +51,8 @@ struct part {
 	} while (0)
 
 KERNEL_CLONES
-static void kernel(const float *a, size_t lda, const float *b, float *out, uint32_t rows, uint32_t k)
+static void kernel(const float *a, size_t lda, const float *b, float *out, uint32_t rows,
+		   uint32_t k)
 {
 	uint32_t i;
 
@@ -91,7 +93,8 @@ static void *run(void *arg)
 	for (n0 = 0; n0 < p->n; n0 += NR) {
 		w = p->n - n0 < NR ? p->n - n0 : NR;
 		for (i = 0; i < p->k; i++) {
-			memcpy(panel + (size_t)i * NR, p->b + (size_t)i * p->n + n0, w * sizeof(float));
+			memcpy(panel + (size_t)i * NR, p->b + (size_t)i * p->n + n0,
+			       w * sizeof(float));
 			memset(panel + (size_t)i * NR + w, 0, (NR - w) * sizeof(float));
 		}
 		for (m = p->m0; m < p->m1; m += rows) {
@@ -114,8 +117,8 @@ static void *run(void *arg)
 	return NULL;
 }
 
-void spyregen_ref_matmul(const float *a, const float *b, const float *bias, enum spyregen_act act, float *c,
-			 uint32_t m, uint32_t n, uint32_t k, unsigned int threads)
+void spyregen_ref_matmul(const float *a, const float *b, const float *bias, enum spyregen_act act,
+			 float *c, uint32_t m, uint32_t n, uint32_t k, unsigned int threads)
 {
 	struct part parts[64];
 	pthread_t tid[64];
@@ -142,8 +145,8 @@ void spyregen_ref_matmul(const float *a, const float *b, const float *bias, enum
 	}
 }
 
-void spyregen_ref_matmul_int8(const int8_t *a, const int8_t *b, const int32_t *bias, bool relu, int32_t *c,
-			      uint32_t m, uint32_t n, uint32_t k)
+void spyregen_ref_matmul_int8(const int8_t *a, const int8_t *b, const int32_t *bias, bool relu,
+			      int32_t *c, uint32_t m, uint32_t n, uint32_t k)
 {
 	uint32_t i, j, l;
 

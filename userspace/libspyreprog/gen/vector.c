@@ -3,9 +3,9 @@
  * Elementwise operations and operations along rows.
  *
  * Both stream chunks of rows through LX: a chunk is so many rows of all column blocks (elementwise
- * operations see the whole tensor as one column block). A core's chunks go to its corelets in turn; each
- * corelet has two slots for operands and two for results, so loading, computing and storing overlap. What
- * is left when the chunks are equal, the tail, is the last core's.
+ * operations see the whole tensor as one column block). A core's chunks go to its corelets in turn;
+ * each corelet has two slots for operands and two for results, so loading, computing and storing
+ * overlap. What is left when the chunks are equal, the tail, is the last core's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,17 +67,17 @@ static bool place(struct stream *s, uint64_t want)
 }
 
 /* The other of two neighbouring slots. */
-static void swap(struct spyreprog_job *job, int p, unsigned int reg, unsigned int spare, uint32_t base,
-		 uint32_t size)
+static void swap(struct spyreprog_job *job, int p, unsigned int reg, unsigned int spare,
+		 uint32_t base, uint32_t size)
 {
 	gen_set(job, p, spare, 2 * base + size);
 	sp_addreg(job, p, spare, reg, -1);
 	sp_mvreg(job, p, reg, spare, 0);
 }
 
-/* Rows of all columns between slot and memory. EAR e moves to the next rows; EAR3, LAR2 are used up. */
-static void l3_rows(const struct stream *s, int p, enum spyre_op op, unsigned int e, uint32_t cols, uint32_t n,
-		    unsigned int w)
+/* Rows of all columns between slot and memory. EAR e moves on; EAR3, LAR2 are used up. */
+static void l3_rows(const struct stream *s, int p, enum spyre_op op, unsigned int e, uint32_t cols,
+		    uint32_t n, unsigned int w)
 {
 	int32_t next = (int32_t)((s->rows - n) * w * SPYRE_STICK);
 
@@ -114,8 +114,8 @@ static void l3su_chunk(const struct stream *s, int p, unsigned int c, uint32_t n
 }
 
 /*
- * A pair of slots is two credits: who empties them gives them at the start, who fills them takes what is left
- * at the end, so that all tags end at 0.
+ * A pair of slots is two credits: who empties them gives them at the start, who fills them takes
+ * what is left at the end, so that all tags end at 0.
  */
 static void credits(const struct stream *s, int p, unsigned int tag)
 {
@@ -257,7 +257,8 @@ static bool build(struct stream *s, uint32_t cores)
 		for (k = 0; k < 2; k++) {
 			if (!k && !s->nin)
 				continue;
-			u = spyreprog_job_unit(s->job, used[i], k ? SPYRE_UNIT_L3SU : SPYRE_UNIT_L3LU, 0,
+			u = spyreprog_job_unit(s->job, used[i],
+					       k ? SPYRE_UNIT_L3SU : SPYRE_UNIT_L3LU, 0,
 					       k ? l3s[t] : l3l[t]);
 			for (o = 0; o < (k ? 1 : s->nin); o++)
 				spyreprog_job_init(s->job, u, SPYRE_EAR0 + o, k ? out_sym : o,
@@ -269,12 +270,13 @@ static bool build(struct stream *s, uint32_t cores)
 			uint64_t mine = c ? count / 2 : (count + 1) / 2;
 
 			for (k = 0; k < 3; k++) {
-				static const uint8_t unit[] = { SPYRE_UNIT_LXLU, 0, SPYRE_UNIT_LXSU };
+				static const uint8_t unit[] = { SPYRE_UNIT_LXLU, 0,
+								SPYRE_UNIT_LXSU };
 
 				if (prog[t][c][k] < 0)
 					continue;
-				u = spyreprog_job_unit(s->job, used[i], k == 1 ? s->unit : unit[k], c,
-						       prog[t][c][k]);
+				u = spyreprog_job_unit(s->job, used[i], k == 1 ? s->unit : unit[k],
+						       c, prog[t][c][k]);
 				spyreprog_job_init(s->job, u, SPYRE_LCR0, SPYRE_NO_SYMBOL, mine);
 			}
 		}
@@ -322,16 +324,19 @@ struct ew {
 	const struct ewop *o;
 };
 
-static void ew_ld(const struct stream *s, int p, unsigned int lar, enum spyre_fifo fifo, uint32_t words)
+static void ew_ld(const struct stream *s, int p, unsigned int lar, enum spyre_fifo fifo,
+		  uint32_t words)
 {
-	sp_ld(s->job, p, lar, SPYRE_REG_NONE, fifo, words, SPYRE_STICK, (int32_t)(words * SPYRE_STICK));
+	sp_ld(s->job, p, lar, SPYRE_REG_NONE, fifo, words, SPYRE_STICK,
+	      (int32_t)(words * SPYRE_STICK));
 }
 
 static void ew_load(const struct stream *s, int p, uint32_t n)
 {
 	const struct ew *ew = s->arg;
 	enum spyre_fifo a = ew->o->sfp ? SPYRE_FIFO_LXLU_SFP0 : SPYRE_FIFO_LXLU_PE0;
-	uint32_t words = n * s->wi, step = SPYRE_FIFO_DEPTH, turns = words / step, rest = words % step;
+	uint32_t words = n * s->wi, step = SPYRE_FIFO_DEPTH, turns = words / step,
+		 rest = words % step;
 
 	sp_mvreg(s->job, p, SPYRE_LAR0, SPYRE_LAR0 + 2, 0);
 	if (s->nin == 1) {
@@ -358,7 +363,8 @@ static void ew_compute(const struct stream *s, int p, uint32_t n)
 {
 	const struct ew *ew = s->arg;
 	const struct spyregen_elementwise *e = ew->e;
-	unsigned int b = SPYRE_OPND_FIFO(ew->o->sfp ? SPYRE_FIFO_LXLU_SFP0 : SPYRE_FIFO_LXLU_PE0), c = 0;
+	unsigned int b = SPYRE_OPND_FIFO(ew->o->sfp ? SPYRE_FIFO_LXLU_SFP0 : SPYRE_FIFO_LXLU_PE0),
+		     c = 0;
 	enum spyre_format fc = 0, fb = e->in;
 	uint32_t imm = 0;
 
@@ -374,7 +380,8 @@ static void ew_compute(const struct stream *s, int p, uint32_t n)
 			fb = 0;
 		}
 	}
-	sp_vec(s->job, p, ew->o->op, SPYRE_OPND_FIFO(s->out), b, c, 0, n, imm, SPYRE_FMTS(fb, fc, 0, e->out));
+	sp_vec(s->job, p, ew->o->op, SPYRE_OPND_FIFO(s->out), b, c, 0, n, imm,
+	       SPYRE_FMTS(fb, fc, 0, e->out));
 }
 
 static struct spyreprog_job *finish(struct stream *s, uint32_t cores, char *err)
@@ -394,7 +401,9 @@ static bool fmt_ok(enum spyre_format f)
 struct spyreprog_job *spyregen_elementwise(const struct spyregen_elementwise *e, char *err)
 {
 	struct ew ew = { .e = e };
-	struct stream s = { .icols = 1, .ocols = 1, .load = ew_load, .compute = ew_compute, .arg = &ew };
+	struct stream s = {
+		.icols = 1, .ocols = 1, .load = ew_load, .compute = ew_compute, .arg = &ew
+	};
 
 	if ((unsigned int)e->op >= SPYREGEN_OPS)
 		return gen_fail(err, "unknown operation %u", (unsigned int)e->op);
@@ -421,7 +430,7 @@ struct spyreprog_job *spyregen_elementwise(const struct spyregen_elementwise *e,
 struct rowctx {
 	const struct spyregen_row *r;
 	unsigned int passes;
-	int mask;		/* constant: 1.0 in the lanes of the last column block that count; -1: all do */
+	int mask;		/* constant: 1.0 in the last block's lanes that count, or -1 */
 	int lane0;		/* constant: 1.0 in lane 0 */
 };
 
@@ -436,12 +445,14 @@ static void row_load(const struct stream *s, int p, uint32_t n)
 	if (rc->passes > 1)
 		sp_loop(s->job, p, rc->passes);
 	if (s->wi == 1) {
-		sp_ld(s->job, p, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_FIFO_LXLU_SFP0, s->icols, column, 0);
+		sp_ld(s->job, p, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_FIFO_LXLU_SFP0, s->icols, column,
+		      0);
 	} else {
 		sp_mvreg(s->job, p, SPYRE_LAR0 + 1, SPYRE_LAR0, 0);
 		if (s->icols > 1)
 			sp_loop(s->job, p, s->icols);
-		sp_ld(s->job, p, SPYRE_LAR0 + 1, SPYRE_REG_NONE, SPYRE_FIFO_LXLU_SFP0, 2, SPYRE_STICK, column);
+		sp_ld(s->job, p, SPYRE_LAR0 + 1, SPYRE_REG_NONE, SPYRE_FIFO_LXLU_SFP0, 2,
+		      SPYRE_STICK, column);
 		if (s->icols > 1)
 			sp_end(s->job, p);
 	}
@@ -468,8 +479,8 @@ static void row_reduce(const struct stream *s, int p, enum spyre_op op, uint32_t
 	if (full)
 		sp_vec(s->job, p, op, V(0), V(0), IN, 0, full, 0, SPYRE_FMTS(0, f, 0, 0));
 	if (rc->mask >= 0) {
-		sp_vec(s->job, p, SPYRE_OP_SEL, V(3), IN, SPYRE_OPND_IMM, SPYRE_OPND_CONST(rc->mask), 1, start,
-		       SPYRE_FMTS(f, 0, 0, 0));
+		sp_vec(s->job, p, SPYRE_OP_SEL, V(3), IN, SPYRE_OPND_IMM,
+		       SPYRE_OPND_CONST(rc->mask), 1, start, SPYRE_FMTS(f, 0, 0, 0));
 		sp_vec(s->job, p, op, V(0), V(0), V(3), 0, 1, 0, 0);
 	}
 }
@@ -483,7 +494,8 @@ static void row_exp(const struct stream *s, int p, bool masked, bool out)
 	sp_vec(s->job, p, SPYRE_OP_SUB, V(3), IN, V(1), 0, 1, 0, SPYRE_FMTS(f, 0, 0, 0));
 	sp_vec(s->job, p, SPYRE_OP_EXP, V(3), V(3), 0, 0, 1, 0, 0);
 	if (masked)
-		sp_vec(s->job, p, SPYRE_OP_SEL, V(3), V(3), SPYRE_OPND_IMM, SPYRE_OPND_CONST(rc->mask), 1, 0, 0);
+		sp_vec(s->job, p, SPYRE_OP_SEL, V(3), V(3), SPYRE_OPND_IMM,
+		       SPYRE_OPND_CONST(rc->mask), 1, 0, 0);
 	if (out)
 		sp_vec(s->job, p, SPYRE_OP_MUL, OUT, V(3), V(4), 0, 1, 0, SPYRE_FMTS(0, 0, 0, f));
 	else
@@ -534,8 +546,8 @@ static void row_compute(const struct stream *s, int p, uint32_t n)
 			       spyre_fp32_bits(1.0f / (float)rc->r->n), 0);
 	}
 	if (rc->r->op != SPYREGEN_SOFTMAX)
-		sp_vec(s->job, p, SPYRE_OP_SEL, OUT, V(1), SPYRE_OPND_IMM, SPYRE_OPND_CONST(rc->lane0), 1, 0,
-		       SPYRE_FMTS(0, 0, 0, f));
+		sp_vec(s->job, p, SPYRE_OP_SEL, OUT, V(1), SPYRE_OPND_IMM,
+		       SPYRE_OPND_CONST(rc->lane0), 1, 0, SPYRE_FMTS(0, 0, 0, f));
 	if (n > 1)
 		sp_end(s->job, p);
 }
@@ -558,7 +570,8 @@ struct spyreprog_job *spyregen_row(const struct spyregen_row *r, char *err)
 	s.ocols = r->op == SPYREGEN_SOFTMAX ? s.icols : 1;
 	s.rows = spyregen_rows(r->m);
 	if (s.rows * s.wi * SPYRE_STICK > INT32_MAX || !place(&s, (s.rows + 63) / 64))
-		return gen_fail(err, "%u x %u: rows of so many columns do not fit LX twice", r->m, r->n);
+		return gen_fail(err, "%u x %u: rows of so many columns do not fit LX twice", r->m,
+				r->n);
 	rc.passes = r->op == SPYREGEN_SOFTMAX ? 3 : 1;
 	s.job = spyreprog_job_new();
 	if (!s.job)

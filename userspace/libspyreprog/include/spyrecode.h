@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /*
- * One 64-bit word of the symbol table: argument's value (a tensor's device address, or a number) plus
- * offset; with constant set, offset alone.
+ * One 64-bit word of the symbol table: argument's value (a tensor's device address, or a number)
+ * plus offset; with constant set, offset alone.
  */
 struct spyreprog_symbol {
 	const char *name;	/* or NULL */

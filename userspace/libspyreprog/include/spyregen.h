@@ -4,12 +4,12 @@
  * reductions, over 1 to 32 cores; the layout of tensors on the card; host references in the defined
  * order of arithmetic.
  *
- * Layout "sticks". A matrix of R rows and C columns lies in columns of sticks: element (r, c) is element
- * ((c / W) * R' + r) * W + c % W, with W = 64 (128 for 8-bit formats) and R' = spyregen_rows(R). So what one
- * column of PT tiles needs of 128 rows is one run of words, and a result is the next product's operand as
- * it lies. 16-bit formats: a row of a column is one stick; 32-bit formats: two; 8-bit formats: one. Padding
- * columns may hold any finite number (reductions skip them, products multiply them with weights of 0);
- * padding rows may hold anything.
+ * Layout "sticks". A matrix of R rows and C columns lies in columns of sticks: element (r, c) is at
+ * place ((c / W) * R' + r) * W + c % W, with W = 64 (128 for 8-bit formats) and
+ * R' = spyregen_rows(R). So what one column of PT tiles needs of 128 rows is one run of words, and
+ * a result is the next product's operand as it lies. A row of a column is one stick in 8- and
+ * 16-bit formats, two in 32-bit ones. Padding columns may hold any finite number (reductions skip
+ * them, products multiply them with weights of 0); padding rows may hold anything.
  *
  * Layout "weights" (right operand of products, K x N): the same with W = 64 for every format and
  * R' = K rounded up to 64 (128 for 8-bit formats); all padding is 0. One 8 KiB run is one XRF tile.
@@ -33,20 +33,20 @@ uint64_t spyregen_bytes(enum spyre_format fmt, uint64_t rows, uint64_t cols);
 uint64_t spyregen_weight_bytes(enum spyre_format fmt, uint64_t k, uint64_t n);
 
 /*
- * Between row-major host fp32 (ld elements from row to row) and the card's layout, converting; padding is
- * written as 0. Formats SEN169_FP16, IEEE_FP16, BFLOAT16, IEEE_FP32; the integer forms take SENINT8 and
- * IEEE_INT32, whose host elements are int8_t and int32_t.
+ * Between row-major host fp32 (ld elements from row to row) and the card's layout, converting;
+ * padding is written as 0. Formats SEN169_FP16, IEEE_FP16, BFLOAT16, IEEE_FP32; the integer forms
+ * take SENINT8 and IEEE_INT32, whose host elements are int8_t and int32_t.
  */
 void spyregen_pack(void *dst, enum spyre_format fmt, const float *src, uint64_t rows, uint64_t cols,
 		   uint64_t ld);
 void spyregen_unpack(float *dst, uint64_t ld, const void *src, enum spyre_format fmt, uint64_t rows,
 		     uint64_t cols);
-void spyregen_pack_weights(void *dst, enum spyre_format fmt, const float *src, uint64_t k, uint64_t n,
-			   uint64_t ld);
-void spyregen_pack_int(void *dst, enum spyre_format fmt, const void *src, uint64_t rows, uint64_t cols,
-		       uint64_t ld);
-void spyregen_unpack_int(void *dst, uint64_t ld, const void *src, enum spyre_format fmt, uint64_t rows,
-			 uint64_t cols);
+void spyregen_pack_weights(void *dst, enum spyre_format fmt, const float *src, uint64_t k,
+			   uint64_t n, uint64_t ld);
+void spyregen_pack_int(void *dst, enum spyre_format fmt, const void *src, uint64_t rows,
+		       uint64_t cols, uint64_t ld);
+void spyregen_unpack_int(void *dst, uint64_t ld, const void *src, enum spyre_format fmt,
+			 uint64_t rows, uint64_t cols);
 void spyregen_pack_weights_int8(void *dst, const int8_t *src, uint64_t k, uint64_t n, uint64_t ld);
 /* Rounds host values to what the format can hold, as packing does. */
 void spyregen_round(float *v, size_t count, enum spyre_format fmt);
@@ -60,10 +60,11 @@ enum spyregen_act {
 #define SPYREGEN_NO_MULTICAST	(1u << 0)	/* each core loads for itself */
 
 /*
- * c[m x n] = act(a[m x k] * b[k x n] + bias[n]). Symbols (addresses): 0: a (sticks), 1: b (weights), 2: c (sticks),
- * 3: bias (fp32 vector; int32 for SENINT8), if any. in: SEN169_FP16, IEEE_FP16, BFLOAT16 with out any of those or IEEE_FP32;
- * or SENINT8 with out IEEE_INT32 (act NONE or RELU). Order of arithmetic: one chain of fp32 fused
- * multiply-adds per element, k ascending from 0; then bias, activation, conversion.
+ * c[m x n] = act(a[m x k] * b[k x n] + bias[n]). Symbols (addresses): 0: a (sticks), 1: b
+ * (weights), 2: c (sticks), 3: bias (fp32 vector; int32 for SENINT8), if any. in: SEN169_FP16,
+ * IEEE_FP16, BFLOAT16 with out any of those or IEEE_FP32; or SENINT8 with out IEEE_INT32 (act NONE
+ * or RELU). Order of arithmetic: one chain of fp32 fused multiply-adds per element, k ascending
+ * from 0; then bias, activation, conversion.
  */
 struct spyregen_matmul {
 	uint32_t m, n, k;
@@ -79,13 +80,30 @@ struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *er
 
 enum spyregen_op {
 	/* out = f(a) */
-	SPYREGEN_COPY,		/* converts when formats differ */
-	SPYREGEN_OP_RELU, SPYREGEN_OP_GELU, SPYREGEN_OP_SIGMOID, SPYREGEN_OP_TANH, SPYREGEN_EXP, SPYREGEN_LN,
-	SPYREGEN_SQRT, SPYREGEN_RSQRT, SPYREGEN_RECIP, SPYREGEN_ABS, SPYREGEN_NEG, SPYREGEN_ERF,
+	SPYREGEN_COPY, /* converts when formats differ */
+	SPYREGEN_OP_RELU,
+	SPYREGEN_OP_GELU,
+	SPYREGEN_OP_SIGMOID,
+	SPYREGEN_OP_TANH,
+	SPYREGEN_EXP,
+	SPYREGEN_LN,
+	SPYREGEN_SQRT,
+	SPYREGEN_RSQRT,
+	SPYREGEN_RECIP,
+	SPYREGEN_ABS,
+	SPYREGEN_NEG,
+	SPYREGEN_ERF,
 	/* out = f(a, scalar) */
-	SPYREGEN_ADDS, SPYREGEN_MULS, SPYREGEN_MAXS, SPYREGEN_MINS,
+	SPYREGEN_ADDS,
+	SPYREGEN_MULS,
+	SPYREGEN_MAXS,
+	SPYREGEN_MINS,
 	/* out = f(a, b) */
-	SPYREGEN_ADD, SPYREGEN_SUB, SPYREGEN_MUL, SPYREGEN_MAX, SPYREGEN_MIN,
+	SPYREGEN_ADD,
+	SPYREGEN_SUB,
+	SPYREGEN_MUL,
+	SPYREGEN_MAX,
+	SPYREGEN_MIN,
 	/* out = scalar */
 	SPYREGEN_FILL,
 	SPYREGEN_OPS
@@ -123,14 +141,14 @@ struct spyreprog_job *spyregen_row(const struct spyregen_row *row, char *err);
 /* --- References ----------------------------------------------------------------------------- */
 
 /*
- * What the card computes, in the same order, bit for bit but for act GELU, SIGMOID and TANH (libm's here). a is
- * m x k, b is k x n, bias n or NULL, c m x n, row-major fp32 without padding, a and b values that the input format
- * holds. threads 0: all of the host's.
+ * What the card computes, in the same order, bit for bit but for act GELU, SIGMOID and TANH (libm's
+ * here). a is m x k, b is k x n, bias n or NULL, c m x n, row-major fp32 without padding, a and b
+ * values that the input format holds. threads 0: all of the host's.
  */
-void spyregen_ref_matmul(const float *a, const float *b, const float *bias, enum spyregen_act act, float *c,
-			 uint32_t m, uint32_t n, uint32_t k, unsigned int threads);
-void spyregen_ref_matmul_int8(const int8_t *a, const int8_t *b, const int32_t *bias, bool relu, int32_t *c,
-			      uint32_t m, uint32_t n, uint32_t k);
+void spyregen_ref_matmul(const float *a, const float *b, const float *bias, enum spyregen_act act,
+			 float *c, uint32_t m, uint32_t n, uint32_t k, unsigned int threads);
+void spyregen_ref_matmul_int8(const int8_t *a, const int8_t *b, const int32_t *bias, bool relu,
+			      int32_t *c, uint32_t m, uint32_t n, uint32_t k);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libspyreprog: job binaries for the Spyre card. Builds containers (include/spyre/isa.h), translates
- * them to text and back, and writes SpyreCode directories. Program generators are in spyregen.h.
+ * libspyreprog: job binaries for the Spyre card. Builds containers (include/spyre/isa.h),
+ * translates them to text and back, and writes SpyreCode directories. Program generators are in
+ * spyregen.h.
  *
- * No global state; a job belongs to one thread at a time. Functions that build are sticky on error: the
- * first mistake is remembered, later calls do nothing, and spyreprog_job_finish() reports it.
+ * No global state; a job belongs to one thread at a time. Functions that build are sticky on error:
+ * the first mistake is remembered, later calls do nothing, and spyreprog_job_finish() reports it.
  */
 #ifndef SPYREPROG_H
 #define SPYREPROG_H
@@ -33,12 +34,12 @@ const char *spyreprog_job_error(const struct spyreprog_job *job);
 
 /* Core cycles the job may take; 0: the card's cap. */
 void spyreprog_job_watchdog(struct spyreprog_job *job, uint64_t cycles);
-/* Number of symbols the launch must give, 0 to 256. Grows by itself when an initial value names one. */
+/* Symbols the launch must give, 0 to 256. Grows by itself when an initial value names one. */
 void spyreprog_job_symbols(struct spyreprog_job *job, unsigned int count);
 /* Multicast group 0 to 15: the cores that take part. */
 void spyreprog_job_group(struct spyreprog_job *job, unsigned int group, uint32_t cores);
 
-/* A constant word of 64 lanes, fp32 or int32 bits. Returns its index (equal words share one), or -1. */
+/* A constant word of 64 lanes, fp32 or int32 bits. Its index (equal words share one), or -1. */
 int spyreprog_job_const(struct spyreprog_job *job, const uint32_t lanes[SPYRE_LANES]);
 int spyreprog_job_const_fp32(struct spyreprog_job *job, float value);
 
@@ -61,7 +62,8 @@ void spyreprog_job_init(struct spyreprog_job *job, int unit, unsigned int reg, u
 
 /*
  * The container with its digest. Returns 0 and malloc()ed bytes in *out, or -1: see
- * spyreprog_job_error(). Programs get a RETURN if their last instruction is none; open loops are an error.
+ * spyreprog_job_error(). Programs get a RETURN if their last instruction is none; open loops are an
+ * error.
  */
 int spyreprog_job_finish(struct spyreprog_job *job, void **out, size_t *size);
 
@@ -83,17 +85,20 @@ void sp_send(struct spyreprog_job *job, int p, unsigned int tag, uint32_t cores)
 void sp_wait(struct spyreprog_job *job, int p, unsigned int tag, unsigned int n);
 /* op L3_LDU, L3_STU, L3_STC; L3_LDM takes a group. */
 void sp_l3(struct spyreprog_job *job, int p, enum spyre_op op, unsigned int lar, unsigned int lbr,
-	   unsigned int ear, unsigned int burst, unsigned int group, int32_t lar_inc, int32_t ear_inc);
+	   unsigned int ear, unsigned int burst, unsigned int group, int32_t lar_inc,
+	   int32_t ear_inc);
 void sp_ld(struct spyreprog_job *job, int p, unsigned int lar, unsigned int lbr, unsigned int fifo,
 	   unsigned int n, int32_t stride, int32_t lar_inc);
 void sp_st(struct spyreprog_job *job, int p, unsigned int lar, unsigned int lbr, unsigned int fifo,
 	   unsigned int n, int32_t stride, int32_t lar_inc);
-void sp_pt_ldw(struct spyreprog_job *job, int p, unsigned int tile, enum spyre_format fmt, unsigned int fifo);
+void sp_pt_ldw(struct spyreprog_job *job, int p, unsigned int tile, enum spyre_format fmt,
+	       unsigned int fifo);
 void sp_pt_mm(struct spyreprog_job *job, int p, unsigned int tile, enum spyre_format fmt, bool onto,
 	      unsigned int fifo, unsigned int n, unsigned int row);
-void sp_pt_psout(struct spyreprog_job *job, int p, unsigned int fifo, unsigned int n, unsigned int row);
-void sp_pt_psin(struct spyreprog_job *job, int p, enum spyre_format fmt, unsigned int fifo, unsigned int n,
-		unsigned int row);
+void sp_pt_psout(struct spyreprog_job *job, int p, unsigned int fifo, unsigned int n,
+		 unsigned int row);
+void sp_pt_psin(struct spyreprog_job *job, int p, enum spyre_format fmt, unsigned int fifo,
+		unsigned int n, unsigned int row);
 /* Vector operation; operands SPYRE_OPND_*, fmts from SPYRE_FMTS(b, c, d, a), unused operands 0. */
 void sp_vec(struct spyreprog_job *job, int p, enum spyre_op op, unsigned int a, unsigned int b,
 	    unsigned int c, unsigned int d, unsigned int n, uint32_t imm, uint32_t fmts);
@@ -107,15 +112,16 @@ struct spyreprog_err {
 };
 
 /*
- * Text (see spyre-as(1)) to container. Also takes the public init.txt form: lines of 256 hex digits, a stick
- * each, last byte first. names may be NULL; else it receives what Symbol lines name, by symbol number,
- * malloc()ed strings or NULL. Returns 0, or -1 with *err.
+ * Text (see spyre-as(1)) to container. Also takes the public init.txt form: lines of 256 hex
+ * digits, a stick each, last byte first. names may be NULL; else it receives what Symbol lines
+ * name, by symbol number, malloc()ed strings or NULL. Returns 0, or -1 with *err.
  */
 int spyreprog_assemble(const char *text, size_t len, void **out, size_t *size,
 		       char *names[SPYRE_JOB_SYMBOLS], struct spyreprog_err *err);
 
 /* Container to text. Assembling the result gives the same bytes again. */
-#define SPYREPROG_DIS_EXPAND	(1u << 0)	/* core by core with each program's text, in the public dump's manner */
+/* Core by core with each program's text, in the public dump's manner. */
+#define SPYREPROG_DIS_EXPAND	(1u << 0)
 int spyreprog_disassemble(const void *container, size_t size, unsigned int flags, FILE *out,
 			  struct spyreprog_err *err);
 
