@@ -187,6 +187,8 @@ static bool fetch(struct spyre_soc *soc, uint64_t addr, uint8_t *buf, uint64_t b
 			p = mem->hmva ? mem->hmva(mem->opaque, addr, &len, &syn) : NULL;
 		else
 			p = addr < SPYRE_DMVA_SIZE ? mem->dmva(mem->opaque, addr, &len, false, &syn) : NULL;
+		if (!p && syn == SPYRE_SYN_CANCELLED)
+			return fail(rb, SPYRE_ERR_CANCELLED);
 		if (!p)
 			return mem_fail(rb, host ? SPYRE_HMI_HOST_READ : SPYRE_HMI_FETCH, addr, syn, 0);
 		if (len > bytes)
@@ -416,9 +418,13 @@ bool spyre_soc_prepare(struct spyre_soc *soc, const struct spyre_soc_job *req, s
 
 /* --- Pool ----------------------------------------------------------------------------------- */
 
-/* Runs cores until none can advance; several workers at once. Under soc->lock. */
+/*
+ * Runs cores until none can advance; several workers at once. Under soc->lock. A worker is one that an
+ * invalidation waits for only while it runs a core: when it waits here, it may be for long.
+ */
 static void pool_run(struct spyre_soc *soc, unsigned int w)
 {
+	const struct spyre_soc_mem *mem = soc->req.mem;
 	struct core *c;
 
 	for (;;) {
@@ -432,7 +438,11 @@ static void pool_run(struct spyre_soc *soc, unsigned int w)
 		c->state = CORE_RUNNING;
 		soc->running++;
 		pthread_mutex_unlock(&soc->lock);
+		if (mem->active)
+			mem->active(mem->opaque, w, true);
 		spyre_core_run(c, w);
+		if (mem->active)
+			mem->active(mem->opaque, w, false);
 		pthread_mutex_lock(&soc->lock);
 		soc->running--;
 		if (!soc->nqueue && !soc->running)
@@ -444,7 +454,6 @@ static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct spyre_soc *soc = w->soc;
-	const struct spyre_soc_mem *mem;
 	uint64_t seen = 0;
 
 	pthread_mutex_lock(&soc->lock);
@@ -457,17 +466,8 @@ static void *worker_main(void *arg)
 		/* A job that is over already wants no help. */
 		if (!soc->nqueue)
 			continue;
-		mem = soc->req.mem;
 		soc->helpers++;
-		pthread_mutex_unlock(&soc->lock);
-		if (mem->active)
-			mem->active(mem->opaque, w->id, true);
-		pthread_mutex_lock(&soc->lock);
 		pool_run(soc, w->id);
-		pthread_mutex_unlock(&soc->lock);
-		if (mem->active)
-			mem->active(mem->opaque, w->id, false);
-		pthread_mutex_lock(&soc->lock);
 		if (!--soc->helpers)
 			pthread_cond_broadcast(&soc->idle);
 	}
@@ -604,22 +604,17 @@ out:
 
 bool spyre_soc_execute(struct spyre_soc *soc, struct spyre_rb *rb)
 {
-	const struct spyre_soc_mem *mem = soc->req.mem;
 	uint32_t m;
 	unsigned int i;
 
 	fail(rb, SPYRE_OK);
 	if (!soc->job)
 		return fail(rb, SPYRE_ERR_INTERNAL);
-	if (mem->active)
-		mem->active(mem->opaque, 0, true);
 	pthread_mutex_lock(&soc->lock);
 	soc->qhead = soc->nqueue = 0;
 	if (!setup(soc)) {
 		soc->nqueue = 0;
 		pthread_mutex_unlock(&soc->lock);
-		if (mem->active)
-			mem->active(mem->opaque, 0, false);
 		return fail(rb, SPYRE_ERR_INTERNAL);
 	}
 	soc->lx_valid = true;
@@ -639,7 +634,5 @@ bool spyre_soc_execute(struct spyre_soc *soc, struct spyre_rb *rb)
 	for (m = soc->job->core_mask, i = 0; m; m &= m - 1, i++)
 		soc->core[__builtin_ctz(m)].state = CORE_IDLE;
 	soc->job = NULL;
-	if (mem->active)
-		mem->active(mem->opaque, 0, false);
 	return rb->status == SPYRE_OK;
 }

@@ -312,6 +312,8 @@ static enum step do_l3(struct core *c, struct unit *u, const struct job_insn *i)
 				/* What was there may be an earlier job's. */
 				if (!write)
 					memset(c->lx + lx, 0, bytes);
+				if (syn == SPYRE_SYN_CANCELLED)
+					__atomic_store_n(&c->soc->cancel, true, __ATOMIC_RELAXED);
 				return mem_fault(u, mode, ear, syn);
 			}
 			if (len > bytes)
