@@ -109,10 +109,21 @@ void stopping_end(struct spyre_card *c)
 	pthread_mutex_unlock(&c->stop_lock);
 }
 
-void stopping_wait(struct spyre_card *c)
+/*
+ * Whoever stops the engines says first that it is stopping, then cancels their jobs, then waits for them. A
+ * worker that sleeps here must see its cancellation, or it would wait for the one that waits for it.
+ */
+void stopping_wait(struct spyre_card *c, struct worker *w)
 {
 	pthread_mutex_lock(&c->stop_lock);
-	while (load_acquire(&c->stopping))
+	while (load_seq(&c->stopping) && !worker_cancelled(w))
 		pthread_cond_wait(&c->stop_cond, &c->stop_lock);
+	pthread_mutex_unlock(&c->stop_lock);
+}
+
+void stopping_kick(struct spyre_card *c)
+{
+	pthread_mutex_lock(&c->stop_lock);
+	pthread_cond_broadcast(&c->stop_cond);
 	pthread_mutex_unlock(&c->stop_lock);
 }
