@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A running card: boot, interrupts, DMA, resets, injected faults. */
 #include "qemu/osdep.h"
+#include <sys/mman.h>
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
 
@@ -234,6 +235,113 @@ static void test_bus_master_race(void)
 	qtest_quit(c.qts);
 }
 
+/* --- Copies by the engines ------------------------------------------------------------------- */
+
+#define RAM_BYTES	0x10000000ull	/* of the machine */
+#define COPY_AT		0x4000000ull	/* guest memory, 32 MB */
+#define COPY_BYTES	0x2000000ull
+
+static void test_copies(void)
+{
+	struct sq_card c = start_one();
+	g_autofree uint8_t *out = g_malloc(0x100000);
+	g_autofree uint8_t *in = g_malloc(0x100000);
+	size_t i;
+
+	for (i = 0; i < 0x100000; i++)
+		out[i] = i * 13 + (i >> 9);
+	sq_boot(&c);
+	sq_context(&c, COPY_AT);
+	qtest_memwrite(c.qts, COPY_AT + 0x1f0000, out, 0x100000);
+	sq_start_copy(&c, MCU_ENGINE_DMI, COPY_BYTES);
+	g_assert_cmpuint(sq_copy_status(&c), ==, SPYRE_OK);
+	qtest_memset(c.qts, COPY_AT, 0, COPY_BYTES);
+	sq_start_copy(&c, MCU_ENGINE_DMO, COPY_BYTES);
+	g_assert_cmpuint(sq_copy_status(&c), ==, SPYRE_OK);
+	qtest_memread(c.qts, COPY_AT + 0x1f0000, in, 0x100000);
+	g_assert_cmpmem(in, 0x100000, out, 0x100000);
+	g_assert_cmpuint(sq_prop(&c, "dmi0-bytes"), ==, COPY_BYTES);
+	g_assert_cmpuint(sq_prop(&c, "dmo0-jobs"), ==, 1);
+
+	sq_inject(&c, "inject-dma-abort", 0);
+	sq_start_copy(&c, MCU_ENGINE_DMI, 4096);
+	g_assert_cmpuint(sq_copy_status(&c), ==, SPYRE_ERR_HW);
+	qtest_quit(c.qts);
+}
+
+static void flr(struct sq_card *c)
+{
+	sq_writew(c, 0x78, sq_readw(c, 0x78) | PCI_EXP_DEVCTL_BCR_FLR);
+}
+
+/*
+ * What a driver does when it wants its pages back: nothing is written to them afterwards. The machine's
+ * memory is a file that this process maps too, so that it can look at all of it quickly.
+ */
+static void late_data(unsigned int how)
+{
+	g_autofree char *path = NULL, *options = NULL;
+	unsigned int under_way = 0, n;
+	struct sq_card c;
+	uint8_t *ram;
+	size_t i;
+	int fd;
+
+	fd = g_file_open_tmp("spyre-qtest-XXXXXX", &path, NULL);
+	g_assert_cmpint(fd, >=, 0);
+	g_assert_cmpint(ftruncate(fd, RAM_BYTES), ==, 0);
+	ram = mmap(NULL, RAM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	g_assert_true(ram != MAP_FAILED);
+	options = g_strdup_printf("-M q35,memory-backend=ram -object memory-backend-file,id=ram,size=256M,"
+				  "share=on,mem-path=%s " SQ_PORT(1)
+				  "-device spyre,id=card,bus=port1,memory=1G,threads=1", path);
+	sq_setup(&c, sq_start(options), "card", 1);
+	unlink(path);
+
+	for (n = 0; n < 12; n++) {
+		sq_boot(&c);
+		sq_context(&c, COPY_AT);
+		memset(ram + COPY_AT, 0x22, COPY_BYTES);
+		sq_start_copy(&c, MCU_ENGINE_DMO, COPY_BYTES);
+		g_usleep(n * 200);
+		if (how == 0)
+			flr(&c);
+		else if (how == 1)
+			sq_writew(&c, PCI_COMMAND, PCI_COMMAND_MEMORY);
+		else
+			sq_set_reg(&c, SPYRE_REG_MCU_CTRL, 0);
+		under_way += ram[COPY_AT] == 0 && ram[COPY_AT + COPY_BYTES - 1] == 0x22;
+		memset(ram + COPY_AT, 0x11, COPY_BYTES);
+		g_usleep(5000);
+		for (i = 0; i < COPY_BYTES; i++) {
+			if (ram[COPY_AT + i] != 0x11)
+				g_error("round %u: byte 0x%zx was written after the card was stopped", n, i);
+		}
+		if (how)
+			flr(&c);
+		sq_enable(&c);
+	}
+	g_test_message("%u of %u stops met a copy under way", under_way, n);
+	qtest_quit(c.qts);
+	munmap(ram, RAM_BYTES);
+	close(fd);
+}
+
+static void test_flr_in_copy(void)
+{
+	late_data(0);
+}
+
+static void test_master_off_in_copy(void)
+{
+	late_data(1);
+}
+
+static void test_core_stop_in_copy(void)
+{
+	late_data(2);
+}
+
 /* A peer's memory is memory as well. */
 static void test_peer(void)
 {
@@ -257,11 +365,6 @@ static void test_peer(void)
 }
 
 /* --- Resets ----------------------------------------------------------------------------------- */
-
-static void flr(struct sq_card *c)
-{
-	sq_writew(c, 0x78, sq_readw(c, 0x78) | PCI_EXP_DEVCTL_BCR_FLR);
-}
 
 static void test_flr(void)
 {
@@ -457,6 +560,10 @@ int main(int argc, char **argv)
 	qtest_add_func("/spyre/card/dma", test_dma);
 	qtest_add_func("/spyre/card/bus-master", test_bus_master);
 	qtest_add_func("/spyre/card/bus-master-race", test_bus_master_race);
+	qtest_add_func("/spyre/card/copies", test_copies);
+	qtest_add_func("/spyre/card/flr-in-copy", test_flr_in_copy);
+	qtest_add_func("/spyre/card/bus-master-off-in-copy", test_master_off_in_copy);
+	qtest_add_func("/spyre/card/core-stop-in-copy", test_core_stop_in_copy);
 	qtest_add_func("/spyre/card/peer", test_peer);
 	qtest_add_func("/spyre/card/flr", test_flr);
 	qtest_add_func("/spyre/card/bus-reset", test_bus_reset);

@@ -310,6 +310,93 @@ uint32_t sq_dma_load(struct sq_card *c, uint64_t addr, uint32_t *v)
 	return status;
 }
 
+/* --- Contexts and engines --------------------------------------------------------------------- */
+
+/* Card memory: tables, then what device addresses name. */
+#define CTX_TABLE	0x100000ull
+#define DMVA_TABLE	0x110000ull
+#define HMVA_TABLE	0x120000ull
+#define DMVA_MEM	0x4000000ull
+#define CTX_PAGES	16u
+#define CTX_ID		1u
+
+/* Where the test firmware has room, as offsets that its stores add to the start of the core's MMIO. */
+#define JOB_ADDR	(SPYRE_MCU_RAM_BASE + 0x1000u)
+#define COMPL_ADDR	(SPYRE_MCU_RAM_BASE + 0x2000u)
+#define RAM_OFF(addr)	((uint32_t)((addr) - SPYRE_MCU_MMIO_BASE))
+
+void sq_context(struct sq_card *c, uint64_t host)
+{
+	struct spyre_context_table t = { 0 };
+	uint64_t pte[CTX_PAGES];
+	unsigned int i;
+
+	t.dmva[0].table = DMVA_TABLE;
+	t.dmva[0].pages = CTX_PAGES;
+	t.hmva[0].table = HMVA_TABLE;
+	t.hmva[0].pages = CTX_PAGES;
+	qtest_memwrite(c->qts, c->aperture + CTX_TABLE, &t, sizeof(t));
+	for (i = 0; i < CTX_PAGES; i++)
+		pte[i] = (DMVA_MEM + i * SPYRE_PAGE_SIZE) | SPYRE_PTE_VALID | SPYRE_PTE_WRITE;
+	qtest_memwrite(c->qts, c->aperture + DMVA_TABLE, pte, sizeof(pte));
+	for (i = 0; i < CTX_PAGES; i++)
+		pte[i] = (host + i * SPYRE_PAGE_SIZE) | SPYRE_PTE_VALID | SPYRE_PTE_WRITE | SPYRE_PTE_LEAF;
+	qtest_memwrite(c->qts, c->aperture + HMVA_TABLE, pte, sizeof(pte));
+
+	sq_mcu_write(c, MCU_CTX_TABLE, CTX_TABLE);
+	sq_mcu_write(c, MCU_CTX_TABLE + 4, 0);
+	sq_mcu_write(c, MCU_CTX_SELECT, CTX_ID | MCU_CTX_SET);
+	g_assert_cmpuint(sq_mcu_read(c, MCU_CTX_STATUS), ==, 0);
+}
+
+static unsigned int engine_of(struct sq_card *c, enum mcu_engine_kind kind)
+{
+	unsigned int e, n = sq_mcu_read(c, MCU_ENGINES);
+
+	for (e = 0; e < n; e++) {
+		if (sq_mcu_read(c, MCU_ENG_KIND(e)) == kind)
+			return e;
+	}
+	g_error("the card has no engine of kind %d", kind);
+}
+
+void sq_start_copy(struct sq_card *c, enum mcu_engine_kind kind, uint64_t bytes)
+{
+	struct spyre_cb cb = {
+		.type = kind == MCU_ENGINE_DMI ? SPYRE_CB_DMAI : SPYRE_CB_DMAO,
+		.u.dma = { .bytes = bytes, .ndims = 1 },
+	};
+	struct mcu_job job = { .context = CTX_ID, .tag = 1 };
+	unsigned int e = engine_of(c, kind), i;
+	uint32_t words[sizeof(job) / 4];
+
+	memcpy(job.cb, &cb, sizeof(cb));
+	memcpy(words, &job, sizeof(job));
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		sq_mcu_write(c, RAM_OFF(JOB_ADDR) + 4 * i, words[i]);
+	sq_mcu_write(c, MCU_ENG_START(e), JOB_ADDR);
+}
+
+bool sq_engine_busy(struct sq_card *c, enum mcu_engine_kind kind)
+{
+	return sq_mcu_read(c, MCU_ENG_STATUS(engine_of(c, kind)));
+}
+
+uint32_t sq_copy_status(struct sq_card *c)
+{
+	int64_t end = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+
+	/* Completion is announced on the virtual clock. */
+	do {
+		qtest_clock_step(c->qts, 1000000);
+		sq_mcu_write(c, MCU_COMPL_POP, COMPL_ADDR);
+		if (sq_mcu_read(c, MCU_COMPL_VALID))
+			return sq_mcu_read(c, RAM_OFF(COMPL_ADDR) + offsetof(struct mcu_completion, rb) +
+					      offsetof(struct spyre_rb, status));
+	} while (g_get_monotonic_time() < end);
+	g_error("the copy does not end");
+}
+
 /* --- Waiting, properties ---------------------------------------------------------------------- */
 
 uint32_t sq_wait_mem(QTestState *qts, uint64_t addr, uint32_t v)

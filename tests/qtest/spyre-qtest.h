@@ -7,6 +7,7 @@
 #define SPYRE_QTEST_H
 
 #include "libqtest.h"
+#include "spyre/cb.h"
 #include "spyre/fw.h"
 #include "spyre/hw.h"
 #include "spyre/mcu.h"
@@ -63,6 +64,17 @@ uint32_t sq_mcu_read(struct sq_card *c, uint32_t off);
 /* Loads and stores of 32 bits at a bus address, by the card. They return enum spyre_syndrome. */
 uint32_t sq_dma_store(struct sq_card *c, uint64_t addr, uint32_t v);
 uint32_t sq_dma_load(struct sq_card *c, uint64_t addr, uint32_t *v);
+
+/*
+ * One context, number 1, whose device addresses below 32 MB are card memory from 64 MB on and whose host
+ * addresses below 32 MB are bus addresses from host on; both writable.
+ */
+void sq_context(struct sq_card *c, uint64_t host);
+/* Starts a copy of bytes from device or host address 0 to 0 on the first engine of that kind. */
+void sq_start_copy(struct sq_card *c, enum mcu_engine_kind kind, uint64_t bytes);
+bool sq_engine_busy(struct sq_card *c, enum mcu_engine_kind kind);
+/* Status of the response block of the copy that ended last. */
+uint32_t sq_copy_status(struct sq_card *c);
 
 /* Waits until *addr in guest memory is v, at most ten seconds; what is there then. */
 uint32_t sq_wait_mem(QTestState *qts, uint64_t addr, uint32_t v);
