@@ -120,8 +120,8 @@ static const struct opinfo ops[] = {
 	V1(F2I, "F2I", VECTOR, OP_IMM_FP32,
 	  "fp32 to int32, to nearest even, saturating; NaN gives 0."),
 	{ SPYRE_OP_BCAST, "BCAST", VECTOR, OP_IMM_OWN, "A lane of src0 in every lane.",
-	  { F("dst", K_DST, W_A), F("src0", K_SRC, W_B), FR("lane", K_U32, W_IMM, 0,
-	  SPYRE_LANES - 1), TIMES } },
+	  { F("dst", K_DST, W_A), F("src0", K_SRC, W_B),
+	    FR("lane", K_U32, W_IMM, 0, SPYRE_LANES - 1), TIMES } },
 	{ SPYRE_OP_ROT, "ROT", VECTOR, OP_IMM_OWN, "Lane i = lane (i + by) mod 64 of src0.",
 	  { F("dst", K_DST, W_A), F("src0", K_SRC, W_B), F("by", K_S32, W_IMM), TIMES } },
 
