@@ -1517,7 +1517,8 @@ static int do_ras_read(struct model_dev *d, struct drm_spyre_ras_read *a)
 /* --- WAIT: takes the card lock only to resolve what it waits for ----------------------------- */
 
 struct condition {
-	const uint32_t *done, *error;	/* queue */
+	const uint64_t *done;		/* queue: the pair fetched, done */
+	const uint32_t *error;
 	const uint64_t *word;		/* fence */
 	uint64_t value;
 	struct model_bo *bo;		/* held meanwhile */
@@ -1528,7 +1529,7 @@ static int holds(const struct condition *w)
 {
 	if (w->word)
 		return __atomic_load_n(w->word, __ATOMIC_ACQUIRE) >= w->value;
-	if ((int32_t)(__atomic_load_n(w->done, __ATOMIC_ACQUIRE) - (uint32_t)w->value) >= 0)
+	if ((int32_t)((uint32_t)(__atomic_load_n(w->done, __ATOMIC_ACQUIRE) >> 32) - (uint32_t)w->value) >= 0)
 		return 1;
 	return __atomic_load_n(w->error, __ATOMIC_ACQUIRE) ? -EIO : 0;
 }
@@ -1556,7 +1557,7 @@ static int do_wait(struct model_dev *d, struct drm_spyre_wait *a)
 				break;
 			}
 			st = (void *)q->status->cpu;
-			w[n].done = &st->done;
+			w[n].done = (const void *)&st->fetched;
 			w[n].error = &st->error;
 			w[n].bo = q->status;
 		} else {

@@ -453,6 +453,14 @@ static void harvest(struct spyrert_stream *st, uint64_t upto)
 	}
 }
 
+/* fetched and done are one 8-byte store of the card, and one load here. */
+static uint32_t load_done(const struct spyrert_stream *st)
+{
+	const uint64_t *pair = (const void *)&st->status->fetched;
+
+	return (uint32_t)(le64toh(__atomic_load_n(pair, __ATOMIC_ACQUIRE)) >> 32);
+}
+
 /* Everything before done is done: drop what was held for it. */
 static void advance(struct spyrert_stream *st, uint64_t done)
 {
@@ -484,13 +492,14 @@ void rt_stream_reap(struct spyrert_stream *st)
 
 	if (!st->mapped)
 		return;
-	d32 = le32toh(__atomic_load_n(&st->status->done, __ATOMIC_ACQUIRE));
+	d32 = load_done(st);
 	done = st->published - (uint32_t)((uint32_t)st->published - d32);
 	/* error and error_entry are one 8-byte store; they come before done passes the entry. */
 	pair = le64toh(__atomic_load_n((const uint64_t *)(const void *)&st->status->error, __ATOMIC_ACQUIRE));
 	err = (uint32_t)pair;
 	if (!st->error) {
-		if (rt_lost(st->session) || le32toh(st->status->state) == SPYRE_QUEUE_LOST)
+		if (rt_lost(st->session) ||
+		    le32toh(__atomic_load_n(&st->status->state, __ATOMIC_RELAXED)) == SPYRE_QUEUE_LOST)
 			stream_fail_lost(st);
 		else if (err)
 			stream_fail_card(st, err, (uint32_t)(pair >> 32));
@@ -557,7 +566,7 @@ void rt_session_check(struct rt_session *s, bool now)
 
 static bool reached(struct spyrert_stream *st, uint32_t target)
 {
-	return (int32_t)(le32toh(__atomic_load_n(&st->status->done, __ATOMIC_ACQUIRE)) - target) >= 0;
+	return (int32_t)(load_done(st) - target) >= 0;
 }
 
 /*
