@@ -40,7 +40,8 @@ struct span {
 
 /* What the response blocks said: when each operation began, and how long the model says it took. */
 struct log {
-	uint64_t h2d[BATCHES], d2h[BATCHES], compute[BATCHES * (LAYERS + 1)];
+	struct span h2d[BATCHES], d2h[BATCHES];
+	uint64_t compute[BATCHES * (LAYERS + 1)];
 	unsigned int h2ds, d2hs, computes;
 	uint64_t copy_time, compute_time;	/* SoC cycles */
 	uint64_t compute_cycles;		/* core cycles */
@@ -58,10 +59,10 @@ static void on_activity(void *arg, const struct spyrert_activity *a)
 		l->compute_time += took;
 		l->compute_cycles += a->cycles;
 	} else if (a->kind == SPYRERT_ACTIVITY_H2D && l->h2ds < BATCHES) {
-		l->h2d[l->h2ds++] = from;
+		l->h2d[l->h2ds++] = (struct span){ from, from + took };
 		l->copy_time += took;
 	} else if (a->kind == SPYRERT_ACTIVITY_D2H && l->d2hs < BATCHES) {
-		l->d2h[l->d2hs++] = from;
+		l->d2h[l->d2hs++] = (struct span){ from, from + took };
 		l->copy_time += took;
 	}
 }
@@ -297,8 +298,9 @@ static void submit_out(struct pipeline *pl, unsigned int i, void *p)
 }
 
 /*
- * An operation holds its engine from TS1 of its response block until the event behind it: the card
- * announces the end when both the modelled time and the arithmetic are over.
+ * A copy takes from TS1 to TS5 of its response block. A batch's launches hold the compute engine from
+ * TS1 of the first until the event behind the last: the card announces the end when both the modelled
+ * time and the arithmetic are over, and what starts meanwhile is hidden.
  */
 static void report_time(const struct pipeline *pl, const struct log *log,
 			const struct spyrert_device_props *props, double wall)
@@ -312,10 +314,8 @@ static void report_time(const struct pipeline *pl, const struct log *log,
 		die("response blocks are missing: %u copies in, %u out, %u launches", log->h2ds,
 		    log->d2hs, log->computes);
 	for (b = 0; b < pl->batches; b++) {
-		copy[n].from = log->h2d[b];
-		CHECK(spyrert_event_timestamp(pl->loaded[b], &copy[n++].to));
-		copy[n].from = log->d2h[b];
-		CHECK(spyrert_event_timestamp(pl->copied[b], &copy[n++].to));
+		copy[n++] = log->h2d[b];
+		copy[n++] = log->d2h[b];
 		compute[b].from = log->compute[b * (LAYERS + 1)];
 		CHECK(spyrert_event_timestamp(pl->done[b], &compute[b].to));
 	}
