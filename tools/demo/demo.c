@@ -298,9 +298,9 @@ static void submit_out(struct pipeline *pl, unsigned int i, void *p)
 }
 
 /*
- * A copy takes from TS1 to TS5 of its response block. A batch's launches hold the compute engine from
- * TS1 of the first until the event behind the last: the card announces the end when both the modelled
- * time and the arithmetic are over, and what starts meanwhile is hidden.
+ * A copy takes from TS1 to TS5 of its response block. A batch's launches hold the compute engine
+ * from TS1 of the first until the event behind the last: the card announces the end when both the
+ * modelled time and the arithmetic are over, and what starts meanwhile is hidden.
  */
 static void report_time(const struct pipeline *pl, const struct log *log,
 			const struct spyrert_device_props *props, double wall)
