@@ -6,12 +6,12 @@
 
 rt_suite := tests/rt/test_rt.c
 
-$(B)/tests/rt/test_rt.o: $(rt_suite) tests/rt/build.mk
+$(B)/tests/rt/test_rt.o $(B)/tests/rt/test_reset.o: $(B)/tests/rt/%.o: tests/rt/%.c tests/rt/build.mk
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -D_GNU_SOURCE $(INC) $(SPYRERT_INC) $(SPYREPROG_INC) -MMD -MP -c -o $@ $<
 
-$(B)/tests/rt/test_rt: $(B)/tests/rt/test_rt.o $(SPYRERT) $(SPYREPROG)
+$(B)/tests/rt/test_rt $(B)/tests/rt/test_reset: %: %.o $(SPYRERT) $(SPYREPROG)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $< $(SPYREPROG) $(SPYRERT_LINK) -lcmocka -lm
 
@@ -63,8 +63,8 @@ $(B)/tests/rt/test_rt_cxx: $(B)/tests/rt/cxx.o $(SPYRERT)
 	$(Q)$(CXX) -o $@ $< $(SPYRERT_LINK)
 
 CHECK_UNIT += $(B)/tests/unit/test_rt_model $(B)/tests/unit/test_rt_tsan $(B)/tests/rt/test_rt_cxx $(B)/tests/rt/test_smi
-CHECK_DEPS += $(B)/tests/rt/test_rt
-CHECK_VM += $(B)/tests/rt/test_rt
-CHECK_RT += $(B)/tests/rt/test_rt
+CHECK_RT := $(B)/tests/rt/test_rt $(B)/tests/rt/test_reset
+CHECK_DEPS += $(CHECK_RT)
+CHECK_VM += $(CHECK_RT)
 -include $(rt_tsan_obj:.o=.d) $(B)/tests/unit/obj/test_rt_tsan.d
--include $(B)/tests/rt/test_rt.d $(B)/tests/unit/obj/test_rt_model.d
+-include $(B)/tests/rt/test_rt.d $(B)/tests/rt/test_reset.d $(B)/tests/unit/obj/test_rt_model.d
