@@ -481,11 +481,12 @@ static bool setup(struct spyre_soc *soc)
 	struct core *first[2] = { NULL, NULL }, *last[2] = { NULL, NULL };
 	uint32_t m;
 	unsigned int i, x;
-	bool ring = false, stc = false;
+	bool ring = false;
 
+	soc->shared_lx = false;
 	for (i = 0; i < job->nprograms; i++) {
 		ring |= job->programs[i].ring;
-		stc |= job->programs[i].stores_cores;
+		soc->shared_lx |= job->programs[i].stores_cores;
 	}
 	/* All cores: one that the job leaves out reads as zero in a later job with KEEP_LX too. */
 	for (i = 0; !soc->req.keep_lx && i < 32; i++) {
@@ -501,7 +502,7 @@ static bool setup(struct spyre_soc *soc)
 
 		c->started = false;
 		/* Else the thread that runs the core clears what it needs: nobody else stores there. */
-		if (stc)
+		if (soc->shared_lx)
 			spyre_core_clear_lx(c);
 		c->inbox = false;
 		c->in_poke = 0;

@@ -183,8 +183,13 @@ static void lx_write(struct core *c, uint64_t addr, uint64_t bytes, bool whole)
 	for (g = addr >> LX_GRAIN_SHIFT; g <= (end - 1) >> LX_GRAIN_SHIFT; g++) {
 		uint64_t *dirty = &c->lx_dirty[g / 64], bit = 1ull << g % 64;
 
-		if (!(__atomic_load_n(dirty, __ATOMIC_RELAXED) & bit))
-			__atomic_fetch_or(dirty, bit, __ATOMIC_RELAXED);
+		/* Neighbours mark grains too, if the job has stores from core to core. */
+		if (c->soc->shared_lx) {
+			if (!(__atomic_load_n(dirty, __ATOMIC_RELAXED) & bit))
+				__atomic_fetch_or(dirty, bit, __ATOMIC_RELAXED);
+		} else {
+			*dirty |= bit;
+		}
 		if (!(c->lx_stale[g / 64] & bit))
 			continue;
 		at = g << LX_GRAIN_SHIFT;
@@ -272,7 +277,7 @@ static enum step do_l3(struct core *c, struct unit *u, const struct job_insn *i)
 	const struct spyre_soc_mem *mem = c->soc->req.mem;
 	bool write = i->op == SPYRE_OP_L3_STU;
 	enum spyre_hmi_mode mode = write ? SPYRE_HMI_STORE : SPYRE_HMI_LOAD;
-	uint64_t lx = local_addr(&u->s, i), ear = u->s.reg[i->c], bytes = i->n * (uint64_t)WORD, len;
+	uint64_t lx = local_addr(&u->s, i), ear = u->s.reg[i->c], bytes = i->n * (uint64_t)WORD, len, at;
 	enum spyre_prog_err err = local_range(lx, i->n, WORD, SPYRE_LX_SIZE);
 	enum spyre_syndrome syn;
 	uint8_t *p;
@@ -318,6 +323,13 @@ static enum step do_l3(struct core *c, struct unit *u, const struct job_insn *i)
 			}
 			if (len > bytes)
 				len = bytes;
+			/*
+			 * A burst is a page: the host's prefetcher starts anew with each. The next burst of a stream
+			 * is asked for while this one moves; a guess that is wrong harms nothing.
+			 */
+			if (i->imm2 == (int32_t)(i->n * WORD))
+				for (at = 0; at < len; at += 64)
+					__builtin_prefetch(p + i->imm2 + at, 0, 2);
 			if (write)
 				memcpy(p, c->lx + lx, len);
 			else

@@ -146,6 +146,7 @@ struct spyre_soc {
 	uint64_t symbols[SPYRE_JOB_SYMBOLS];
 	struct group group[SPYRE_JOB_GROUPS];
 
+	bool shared_lx;			/* cores of this job store to each other's LX */
 	bool lx_valid;			/* LX is as the last job of lx_owner left it */
 	uint32_t lx_owner;
 

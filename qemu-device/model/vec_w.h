@@ -140,6 +140,19 @@ VINL vu v_widen_dl16(vu h)
 
 VINL vu v_narrow_dl16(vu x)
 {
+#if VW == 16
+	__m512i b = (__m512i)x, m = _mm512_and_si512(b, _mm512_set1_epi32(0x7fffffff)), r;
+
+	r = _mm512_srli_epi32(_mm512_add_epi32(m, _mm512_set1_epi32(0x2000)), 14);
+	r = _mm512_sub_epi32(r, _mm512_set1_epi32(96 << 9));
+	r = _mm512_max_epi32(r, _mm512_set1_epi32(1));
+	r = _mm512_maskz_min_epi32(_mm512_cmpge_epu32_mask(m, _mm512_set1_epi32(SPYRE_DL16_HALF_MIN)), r,
+				   _mm512_set1_epi32(0x7fff));
+	/* r | (x >> 16 & sign) */
+	r = _mm512_ternarylogic_epi32(r, _mm512_srli_epi32(b, 16), _mm512_set1_epi32(0x8000), 0xf8);
+	return (vu)_mm512_mask_mov_epi32(r, _mm512_cmpgt_epu32_mask(m, _mm512_set1_epi32(0x7f800000)),
+					 _mm512_set1_epi32(SPYRE_DL16_NAN));
+#else
 	vu m = v_abs(x);
 	vi code = (vi)((m + 0x2000u) >> 14) - (96 << 9);
 	vu r;
@@ -148,6 +161,7 @@ VINL vu v_narrow_dl16(vu x)
 	code = (vi)v_sel(code > 0x7fff, v_u(0x7fff), (vu)code);
 	r = v_sel((vi)(m < SPYRE_DL16_HALF_MIN), v_u(0), (vu)code) | (x >> 16 & 0x8000u);
 	return v_sel((vi)(m > 0x7f800000u), v_u(SPYRE_DL16_NAN), r);
+#endif
 }
 
 VINL vu v_widen_bf16(vu h)
