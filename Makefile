@@ -85,6 +85,8 @@ $(B)/deps.mk: tools/build/deps.txt tools/build/deps.sh tools/build/common.sh
 	$(Q)tools/build/deps.sh
 	$(Q)mkdir -p $(@D) && echo '# packages are there' >$@
 
+# They look for libraries when they are read, so not before those are there.
+ifneq ($(wildcard $(B)/deps.mk),)
 -include qemu-device/model/build.mk
 -include firmware/build.mk
 -include kernel/build.mk
@@ -92,6 +94,7 @@ $(B)/deps.mk: tools/build/deps.txt tools/build/deps.sh tools/build/common.sh
 -include tools/build.mk
 -include tests/build.mk
 -include Documentation/build.mk
+endif
 endif
 
 # --- Third parties ----------------------------------------------------------

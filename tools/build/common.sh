@@ -43,11 +43,6 @@ lock() {
 	fi
 }
 
-# unlock: drop what lock took; children started later do not inherit it.
-unlock() {
-	exec {lockfd}>&-
-}
-
 debian_codename() {
 	# shellcheck disable=SC1091
 	(. /etc/os-release && echo "${VERSION_CODENAME:-unknown}")
@@ -93,7 +88,7 @@ apt_host_bases() {
 }
 
 apt_init() {
-	local code bases main sec
+	local code bases main sec sources aptfd
 	[ -z "${APT_READY:-}" ] || return 0
 	code=$(debian_codename)
 	case $code in
@@ -106,21 +101,23 @@ apt_init() {
 	[ -n "$main" ] || die "apt on this machine has no source for '$code'; add the Debian mirror to its sources"
 	: "${sec:=$main-security}"
 	mkdir -p "$APT_DIR/none" "$APT_DIR/state/lists/partial" "$APT_DIR/cache/archives/partial"
-	{
-		echo "deb $main $code main"
-		echo "deb $sec $code-security main"
-		echo "deb $main $code-backports main"
-		echo "deb-src $main trixie main"
-		echo "deb-src $sec trixie-security main"
-	} >"$APT_DIR/sources.list.new"
-	if ! cmp -s "$APT_DIR/sources.list.new" "$APT_DIR/sources.list" ||
+	sources="deb $main $code main
+deb $sec $code-security main
+deb $main $code-backports main
+deb-src $main trixie main
+deb-src $sec trixie-security main"
+	# Kernel and QEMU may be fetched at the same time.
+	exec {aptfd}>"$APT_DIR/lock"
+	flock "$aptfd"
+	if [ "$sources" != "$(cat "$APT_DIR/sources.list" 2>/dev/null)" ] ||
 	   [ -z "$(find "$APT_DIR/updated" -mmin -1440 2>/dev/null)" ]; then
 		say APT "package lists (private to $SPYRE_CACHE)"
-		mv "$APT_DIR/sources.list.new" "$APT_DIR/sources.list"
+		printf '%s\n' "$sources" >"$APT_DIR/sources.list"
 		quiet "$APT_DIR/update.log" apt_private apt-get update ||
 			die "cannot read the Debian package lists; is the network up?"
 		touch "$APT_DIR/updated"
 	fi
+	exec {aptfd}>&-
 	APT_READY=1
 }
 
