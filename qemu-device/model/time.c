@@ -134,7 +134,7 @@ struct sim {
 
 static uint64_t ticks_ns(const struct spyre_soc *soc, uint64_t ns)
 {
-	return ns * (soc->cfg.core_hz / 1000) * CYCLE / 1000000;
+	return (uint64_t)((unsigned __int128)ns * soc->cfg.core_hz * CYCLE / 1000000000);
 }
 
 /* --- Waking --------------------------------------------------------------------------------- */
@@ -658,7 +658,7 @@ static void run_tunit(struct sim *sim, struct tunit *u)
 			uint64_t n = i->c ? u->s.reg[i->b] : (uint32_t)i->imm, len = i->end - u->s.pc;
 
 			/* What is over the limit anyway need not be exact. */
-			u->t += CYCLE + (n > sim->limit / len ? sim->limit : n * len * CYCLE);
+			u->t += CYCLE + (n > (sim->limit >> TICK_SHIFT) / len ? sim->limit : n * len * CYCLE);
 			seq_control(&u->s, i);
 			continue;
 		}
