@@ -492,14 +492,17 @@ void spyre_surprise_removal(SpyreState *s)
 	spyre_dma_allow(s, false);
 	memory_region_set_enabled(&s->aperture_ram, false);
 
-	/* The port notices: nobody present, link down. */
+	/*
+	 * The port notices: nobody present, link down. It has no event for the link: QEMU's ports never set
+	 * that bit and so have no way for the guest to clear it.
+	 */
 	port = pci_bridge_get_device(pci_get_bus(pdev));
 	if (!port || !object_dynamic_cast(OBJECT(port), TYPE_PCIE_SLOT))
 		return;
 	exp = port->config + port->exp.exp_cap;
 	pci_word_test_and_clear_mask(exp + PCI_EXP_LNKSTA, PCI_EXP_LNKSTA_DLLLA);
 	pci_word_test_and_clear_mask(exp + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDS);
-	pci_word_test_and_set_mask(exp + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDC | PCI_EXP_SLTSTA_DLLSC);
+	pci_word_test_and_set_mask(exp + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDC);
 	/* A write that changes nothing makes the port look at its events and interrupt. */
 	port->config_write(port, port->exp.exp_cap + PCI_EXP_SLTCTL, pci_get_word(exp + PCI_EXP_SLTCTL), 2);
 }
