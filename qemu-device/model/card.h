@@ -74,7 +74,8 @@ struct host_window {
 
 struct worker {
 	uint64_t seen;		/* atomic: epoch of its last checkpoint, 0: holds no pointer */
-	const uint32_t *cancel;	/* atomic: not 0 when it must stop; NULL: asked elsewhere */
+	const uint32_t *cancel;	/* atomic: has a bit of cancel_mask when it must stop; NULL: asked elsewhere */
+	uint32_t cancel_mask;
 	uint64_t cache_epoch;	/* from here on the worker's own */
 	struct host_window cache[HOST_WINDOWS];
 } __attribute__((aligned(64)));
@@ -384,10 +385,11 @@ void worker_checkpoint(struct spyre_card *c, struct worker *w);
 void epoch_sync(struct spyre_card *c);	/* waits until no worker uses what it saw before */
 void stopping_begin(struct spyre_card *c);
 void stopping_end(struct spyre_card *c);
-void stopping_wait(struct spyre_card *c);
+void stopping_wait(struct spyre_card *c, struct worker *w);	/* until nobody stops, or w is cancelled */
+void stopping_kick(struct spyre_card *c);	/* somebody was cancelled; call without locks */
 static inline bool worker_cancelled(struct worker *w)
 {
-	return w->cancel && load_acquire(w->cancel);
+	return w->cancel && (load_acquire(w->cancel) & w->cancel_mask);
 }
 
 /* xlate.c */

@@ -172,6 +172,9 @@ static bool window(struct dma *j, struct side *s, uint64_t addr)
 
 	if (likely(addr - s->addr < s->len))
 		return true;
+	/* Looking for how many 4 KiB pages follow each other should not cost more than the copy. */
+	if (s->host && len > CHUNK)
+		len = CHUNK;
 	if (!s->host) {
 		if (xlate_dmva(j->c, j->e->context, addr, &len, s->write, &at, &syn)) {
 			p = j->c->mem + at;

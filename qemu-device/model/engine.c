@@ -293,6 +293,7 @@ void engine_cancel(struct spyre_card *c, unsigned int n)
 	}
 	pthread_mutex_unlock(&c->ann_lock);
 	pthread_mutex_unlock(&e->lock);
+	stopping_kick(c);
 	announce(c);
 }
 
@@ -320,6 +321,7 @@ void engines_stop(struct spyre_card *c)
 		e->discard = true;
 		pthread_mutex_unlock(&e->lock);
 	}
+	stopping_kick(c);
 	for (i = 0; i < ENGINES; i++) {
 		struct engine *e = &c->engine[i];
 
@@ -379,6 +381,7 @@ int engines_init(struct spyre_card *c)
 		e->number = i;
 		e->kind = kind[i];
 		engine_worker(e)->cancel = &e->cancel;
+		engine_worker(e)->cancel_mask = ~0u;
 		pthread_mutex_init(&e->lock, NULL);
 		pthread_cond_init(&e->cond, NULL);
 		if (e->kind != MCU_ENGINE_COMPUTE) {

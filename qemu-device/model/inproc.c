@@ -32,6 +32,7 @@ struct spyre_inproc {
 	pthread_rwlock_t map_lock;	/* regions, master, used, next_bus */
 	struct region *regions;
 	bool master;
+	bool big_lock;		/* atomic */
 
 	pthread_mutex_t vec_lock;	/* raised */
 	pthread_cond_t vec_cond;
@@ -73,6 +74,8 @@ static void *host_dma_map(void *opaque, uint64_t bus, uint64_t *len, bool write)
 	void *ret = NULL;
 	struct region *r;
 
+	if (__atomic_load_n(&ip->big_lock, __ATOMIC_RELAXED) && spyre_card_stopping(ip->card))
+		return NULL;
 	pthread_rwlock_rdlock(&ip->map_lock);
 	if (ip->master) {
 		for (r = ip->regions; r; r = r->next) {
@@ -426,6 +429,11 @@ void spyre_inproc_bus_master(struct spyre_inproc *ip, bool on)
 	ip->master = on;
 	pthread_rwlock_unlock(&ip->map_lock);
 	spyre_card_dma_sync(ip->card);
+}
+
+void spyre_inproc_big_lock(struct spyre_inproc *ip, bool on)
+{
+	__atomic_store_n(&ip->big_lock, on, __ATOMIC_RELAXED);
 }
 
 uint64_t spyre_inproc_raised(struct spyre_inproc *ip, unsigned int v)

@@ -53,6 +53,12 @@ void spyre_inproc_unmap(struct spyre_inproc *ip, uint64_t bus);
 /* Bus mastering: off makes all host memory unreachable; returns when no worker uses an old pointer. */
 void spyre_inproc_bus_master(struct spyre_inproc *ip, bool on);
 
+/*
+ * On: host memory is answered as by a host that needs its big lock for it: not while a reset or a
+ * spyre_card_dma_sync() waits for workers, whose caller holds that lock.
+ */
+void spyre_inproc_big_lock(struct spyre_inproc *ip, bool on);
+
 /* Times vector v was raised since the start. */
 uint64_t spyre_inproc_raised(struct spyre_inproc *ip, unsigned int v);
 /*

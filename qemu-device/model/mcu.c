@@ -965,6 +965,7 @@ void mcu_request(struct spyre_card *c, uint32_t req)
 	__atomic_fetch_or(&m->req, req, __ATOMIC_SEQ_CST);
 	pthread_cond_signal(&m->cond);
 	pthread_mutex_unlock(&m->lock);
+	stopping_kick(c);
 }
 
 void mcu_park(struct spyre_card *c)
@@ -1056,6 +1057,7 @@ int mcu_init(struct spyre_card *c)
 	pthread_cond_init(&m->cond, NULL);
 	pthread_cond_init(&m->park_cond, NULL);
 	c->epoch.workers[WORKER_MCU].cancel = &m->req;
+	c->epoch.workers[WORKER_MCU].cancel_mask = REQ_STOP;
 	mcu_bus_reset(c);
 	ret = pthread_create(&m->thread, NULL, mcu_main, c);
 	if (ret)

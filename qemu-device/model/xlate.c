@@ -196,7 +196,7 @@ void *host_map(struct spyre_card *c, struct worker *w, uint64_t bus, uint64_t *l
 			return NULL;
 		}
 		worker_offline(c, w);
-		stopping_wait(c);
+		stopping_wait(c, w);
 		worker_online(c, w);
 		w->cache_epoch = 0;
 	}

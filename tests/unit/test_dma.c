@@ -590,9 +590,49 @@ static void *sync_main(void *arg)
 		spyre_card_dma_sync(h->f->card);
 		epoch_sync(h->f->card);
 		h->rounds++;
-		usleep(100);
+		usleep(500);
 	}
 	return NULL;
+}
+
+/*
+ * A host that answers only while nobody waits for the card's workers. A copy goes through all syncs without
+ * a fault, and neither a reset nor an abort meets a worker that waits for it.
+ */
+static void test_big_lock(void **state)
+{
+	struct fix *f = *state;
+	struct spyre_cb in = cb_copy(SPYRE_CB_DMAI, 0, 0, 128), once = cb_copy(SPYRE_CB_DMAI, 0, 0, MB);
+	struct hammer h = { .f = f };
+	pthread_t thread;
+	unsigned int i;
+
+	spyre_inproc_big_lock(f->ip, true);
+	/* One run to a page, so that host memory is asked for all the time. */
+	in.u.dma.ndims = 3;
+	in.u.dma.count[0] = 4;
+	in.u.dma.src_stride[0] = SPYRE_PAGE_SIZE;
+	in.u.dma.dst_stride[0] = 128;
+	in.u.dma.count[1] = 1u << 30;
+	for (i = 0; i < 4; i++) {
+		uint32_t p;
+
+		f->table_next = 16 * MB;
+		space(f);
+		p = load_relaxed(&f->card->engine[DMI0].progress);
+		pthread_create(&thread, NULL, sync_main, &h);
+		job_start(f, DMI0, 1, 1, &in);
+		assert_int_equal(job_run(f, DMI1, 1, &once).status, SPYRE_OK);
+		WAIT_FOR(load_relaxed(&f->card->engine[DMI0].progress) > p + 4);
+		if (i & 1) {
+			engine_cancel(f->card, DMI0);
+			assert_int_equal(job_wait(f, 1).status, SPYRE_ERR_CANCELLED);
+		}
+		spyre_card_reset(f->card, SPYRE_RESET_FLR);
+		store_release(&h.stop, 1);
+		pthread_join(thread, NULL);
+		store_release(&h.stop, 0);
+	}
 }
 
 /* Pages are taken away while a copy uses them: after an invalidation not a byte lands in the old one. */
@@ -676,6 +716,7 @@ int main(void)
 		T(test_cancel),
 		T(test_reset_under_load),
 		T(test_invalidate_under_load),
+		T(test_big_lock),
 		T(test_peers),
 	};
 
