@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A function-level reset of the card under a program that uses it, by the operator's way (sysfs): the
- * program is told, recovers, and works again. Backend drm, root.
+ * A function-level reset of the card under a program that uses it, by the operator's way (sysfs):
+ * the program is told, recovers, and works again. Backend drm, root.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,11 +20,12 @@
 
 #define LONG	60000000000ull
 
-#define OK(call)									\
-	do {										\
-		enum spyrert_status s_ = (call);					\
-		if (s_ != SPYRERT_SUCCESS)						\
-			fail_msg("%s: %s: %s", #call, spyrert_status_name(s_), spyrert_last_error());	\
+#define OK(call)                                                               \
+	do {                                                                   \
+		enum spyrert_status s_ = (call);                               \
+		if (s_ != SPYRERT_SUCCESS)                                     \
+			fail_msg("%s: %s: %s", #call, spyrert_status_name(s_), \
+				 spyrert_last_error());                        \
 	} while (0)
 
 static struct spyrert *lib;

@@ -31,11 +31,12 @@
 static struct spyrert *lib;
 static struct spyrert_device *dev;
 
-#define OK(call)									\
-	do {										\
-		enum spyrert_status s_ = (call);					\
-		if (s_ != SPYRERT_SUCCESS)						\
-			fail_msg("%s: %s: %s", #call, spyrert_status_name(s_), spyrert_last_error());	\
+#define OK(call)                                                               \
+	do {                                                                   \
+		enum spyrert_status s_ = (call);                               \
+		if (s_ != SPYRERT_SUCCESS)                                     \
+			fail_msg("%s: %s: %s", #call, spyrert_status_name(s_), \
+				 spyrert_last_error());                        \
 	} while (0)
 
 /* Fails with the status and a text that contains what is named. */
@@ -207,7 +208,8 @@ static void enumeration(void **state)
 	assert_true(n >= 1);
 	OK(spyrert_device_get_info(lib, 0, &info, sizeof(info)));
 	assert_string_not_equal(info.name, "");
-	FAILS(spyrert_device_get_info(lib, n, &info, sizeof(info)), SPYRERT_ERROR_NO_DEVICE, "there is no card");
+	FAILS(spyrert_device_get_info(lib, n, &info, sizeof(info)), SPYRERT_ERROR_NO_DEVICE,
+	      "there is no card");
 	FAILS(spyrert_device_get_info(lib, -1, &info, sizeof(info)), SPYRERT_ERROR_NO_DEVICE, "-1");
 	FAILS(spyrert_device_open(lib, 99, &d), SPYRERT_ERROR_NO_DEVICE, "99");
 	OK(spyrert_device_topology(lib, 0, 0, &link));
@@ -336,7 +338,8 @@ static void out_of_memory(void **state)
 	while (n < 64 && spyrert_malloc(dev, 1ull << 30, &q[n]) == SPYRERT_SUCCESS)
 		n++;
 	assert_true(n >= 1 && n < 64);
-	FAILS(spyrert_malloc(dev, 1ull << 30, &p), SPYRERT_ERROR_OUT_OF_MEMORY, "requested 1.00 GiB");
+	FAILS(spyrert_malloc(dev, 1ull << 30, &p), SPYRERT_ERROR_OUT_OF_MEMORY,
+	      "requested 1.00 GiB");
 	assert_non_null(strstr(spyrert_last_error(), "capacity"));
 	assert_non_null(strstr(spyrert_last_error(), "used"));
 	assert_non_null(strstr(spyrert_last_error(), "largest free"));
@@ -374,7 +377,8 @@ static void pinned(void **state)
 	assert_true(pi.hmva != 0);
 	OK(spyrert_host_pointer_query(dev, &local, &pi, sizeof(pi)));
 	assert_int_equal(pi.kind, SPYRERT_MEMORY_UNKNOWN);
-	FAILS(spyrert_host_free(dev, (char *)p + 128), SPYRERT_ERROR_INVALID_ARGUMENT, "not the start");
+	FAILS(spyrert_host_free(dev, (char *)p + 128), SPYRERT_ERROR_INVALID_ARGUMENT,
+	      "not the start");
 	FAILS(spyrert_host_free(dev, &local), SPYRERT_ERROR_INVALID_ARGUMENT, "not the start");
 	FAILS(spyrert_host_alloc(dev, 0, &p), SPYRERT_ERROR_INVALID_ARGUMENT, "size is 0");
 	OK(spyrert_host_free(dev, p));
@@ -387,8 +391,17 @@ static void pinned(void **state)
 
 static void copies(void **state)
 {
-	static const size_t sizes[] = { 1, 127, 128, 129, 4096, 65537, (1 << 20) - 1, 1 << 20, (1 << 20) + 1,
-					9 << 20, (20 << 20) + 77 };
+	static const size_t sizes[] = { 1,
+					127,
+					128,
+					129,
+					4096,
+					65537,
+					(1 << 20) - 1,
+					1 << 20,
+					(1 << 20) + 1,
+					9 << 20,
+					(20 << 20) + 77 };
 	size_t max = 21 << 20, i;
 	uint8_t *a, *b;
 	void *pa, *pb;
@@ -419,9 +432,12 @@ static void copies(void **state)
 		assert_int_equal(((uint8_t *)pb)[sizes[i]], 0);
 	}
 	OK(spyrert_memcpy_h2d(dev, d, a, 0));
-	FAILS(spyrert_memcpy_h2d(dev, d + 4, a, 16), SPYRERT_ERROR_INVALID_ARGUMENT, "not a multiple of 128");
-	FAILS(spyrert_memcpy_h2d(dev, d, a, max + 4096), SPYRERT_ERROR_INVALID_ARGUMENT, "leaves the allocation");
-	FAILS(spyrert_memcpy_d2h(dev, b, 0x800000000ull, 16), SPYRERT_ERROR_INVALID_ARGUMENT, "not in device memory");
+	FAILS(spyrert_memcpy_h2d(dev, d + 4, a, 16), SPYRERT_ERROR_INVALID_ARGUMENT,
+	      "not a multiple of 128");
+	FAILS(spyrert_memcpy_h2d(dev, d, a, max + 4096), SPYRERT_ERROR_INVALID_ARGUMENT,
+	      "leaves the allocation");
+	FAILS(spyrert_memcpy_d2h(dev, b, 0x800000000ull, 16), SPYRERT_ERROR_INVALID_ARGUMENT,
+	      "not in device memory");
 	FAILS(spyrert_memcpy_h2d(dev, d, NULL, 16), SPYRERT_ERROR_INVALID_ARGUMENT, "NULL");
 	FAILS(spyrert_memcpy_d2d(dev, d, d + 128, 4096), SPYRERT_ERROR_INVALID_ARGUMENT, "overlap");
 	OK(spyrert_host_free(dev, pa));
@@ -534,8 +550,10 @@ static void copies_4d(void **state)
 		for (k = 1; k < c.dims; k++) {
 			c.extent[k] = 1 + rnd(&seed) % (k == 1 ? 12 : 4);
 			/* Strides of any size on both sides; sometimes the dense one. */
-			c.dst_stride[k] = (int64_t)(span_d + (rnd(&seed) % 3 ? rnd(&seed) % 300 : 0));
-			c.src_stride[k] = (int64_t)(span_s + (rnd(&seed) % 3 ? rnd(&seed) % 300 : 0));
+			c.dst_stride[k] =
+				(int64_t)(span_d + (rnd(&seed) % 3 ? rnd(&seed) % 300 : 0));
+			c.src_stride[k] =
+				(int64_t)(span_s + (rnd(&seed) % 3 ? rnd(&seed) % 300 : 0));
 			span_d = (uint64_t)c.dst_stride[k] * (c.extent[k] - 1) + span_d;
 			span_s = (uint64_t)c.src_stride[k] * (c.extent[k] - 1) + span_s;
 		}
@@ -656,10 +674,11 @@ static void launch(void **state)
 	for (i = 0; i < M * N; i++)
 		if (c[i] != a[i] + b[i])
 			fail_msg("element %d is %g instead of %g", i, c[i], a[i] + b[i]);
-	FAILS(spyrert_launch(st, p, sym, 2, 0, 0), SPYRERT_ERROR_INVALID_ARGUMENT, "takes 3 symbol values");
+	FAILS(spyrert_launch(st, p, sym, 2, 0, 0), SPYRERT_ERROR_INVALID_ARGUMENT,
+	      "takes 3 symbol values");
 	FAILS(spyrert_launch(st, p, NULL, 3, 0, 0), SPYRERT_ERROR_INVALID_ARGUMENT, "takes 3");
-	FAILS(spyrert_launch(st, p, sym, 3, ~info.core_mask | 1u << 31, 0), SPYRERT_ERROR_INVALID_ARGUMENT,
-	      "built for cores");
+	FAILS(spyrert_launch(st, p, sym, 3, ~info.core_mask | 1u << 31, 0),
+	      SPYRERT_ERROR_INVALID_ARGUMENT, "built for cores");
 	FAILS(spyrert_launch(st, p, sym, 3, 0, 64), SPYRERT_ERROR_INVALID_ARGUMENT, "flags");
 	FAILS(spyrert_launch(st, NULL, sym, 3, 0, 0), SPYRERT_ERROR_INVALID_ARGUMENT, "NULL");
 	/* Unloading while launches are under way. */
@@ -672,8 +691,10 @@ static void launch(void **state)
 		OK(spyrert_free(dev, d[i]));
 	assert_int_equal(level().program, before.program);
 	assert_int_equal(level().tensor, before.tensor);
-	FAILS(spyrert_program_load_binary(dev, a, 100, &p), SPYRERT_ERROR_BAD_SPYRECODE, "multiple of 128");
-	FAILS(spyrert_program_load_binary(dev, a, 1280, &p), SPYRERT_ERROR_BAD_SPYRECODE, "no job binary");
+	FAILS(spyrert_program_load_binary(dev, a, 100, &p), SPYRERT_ERROR_BAD_SPYRECODE,
+	      "multiple of 128");
+	FAILS(spyrert_program_load_binary(dev, a, 1280, &p), SPYRERT_ERROR_BAD_SPYRECODE,
+	      "no job binary");
 }
 
 /* The public flow: host compute fills the table, a transfer brings it, the device computes. */
@@ -684,7 +705,9 @@ static void spyrecode(void **state)
 		.op = SPYREGEN_ADD, .m = M, .n = N, .in = SPYRE_IEEE_FP32, .out = SPYRE_IEEE_FP32,
 	};
 	static const struct spyreprog_symbol symbols[] = {
-		{ .name = "a", .argument = 0 }, { .name = "b", .argument = 1 }, { .name = "out", .argument = 2 },
+		{ .name = "a", .argument = 0 },
+		{ .name = "b", .argument = 1 },
+		{ .name = "out", .argument = 2 },
 	};
 	static const struct spyreprog_meta meta = { .symbols = symbols, .nsymbols = 3 };
 	static float a[M * N], b[M * N], c[M * N];
@@ -709,7 +732,8 @@ static void spyrecode(void **state)
 	if (spyreprog_write_spyrecode(dir, bin, n, &meta, &perr))
 		fail_msg("%s", perr.text);
 	free(bin);
-	FAILS(spyrert_program_load(dev, "/nonexistent", &p), SPYRERT_ERROR_BAD_SPYRECODE, "/nonexistent");
+	FAILS(spyrert_program_load(dev, "/nonexistent", &p), SPYRERT_ERROR_BAD_SPYRECODE,
+	      "/nonexistent");
 	snprintf(path, sizeof(path), "%s/spyrecode.json", dir);
 	FAILS(spyrert_program_load(dev, path, &p), SPYRERT_ERROR_BAD_SPYRECODE, "not a directory");
 	OK(spyrert_program_load(dev, dir, &p));
@@ -765,12 +789,15 @@ static void streams(void **state)
 	(void)state;
 	assert_int_equal(spyrert_stream_id(spyrert_default_stream(dev)), 0);
 	assert_ptr_equal(spyrert_stream_device(spyrert_default_stream(dev)), dev);
-	FAILS(spyrert_stream_destroy(spyrert_default_stream(dev)), SPYRERT_ERROR_INVALID_ARGUMENT, "default");
+	FAILS(spyrert_stream_destroy(spyrert_default_stream(dev)), SPYRERT_ERROR_INVALID_ARGUMENT,
+	      "default");
 	attr.ring_entries = 100;
-	FAILS(spyrert_stream_create(dev, &attr, &st), SPYRERT_ERROR_INVALID_ARGUMENT, "power of two");
+	FAILS(spyrert_stream_create(dev, &attr, &st), SPYRERT_ERROR_INVALID_ARGUMENT,
+	      "power of two");
 	attr.ring_entries = 64;
 	attr.priority = 9;
-	FAILS(spyrert_stream_create(dev, &attr, &st), SPYRERT_ERROR_INVALID_ARGUMENT, "priority is 9");
+	FAILS(spyrert_stream_create(dev, &attr, &st), SPYRERT_ERROR_INVALID_ARGUMENT,
+	      "priority is 9");
 	attr.priority = SPYRERT_PRIORITY_LOW;
 	OK(spyrert_stream_create(dev, &attr, &st));
 	OK(spyrert_stream_query(st));
@@ -821,8 +848,8 @@ static void values(void **state)
 	assert_int_equal(w[1], 77);
 	assert_int_equal(w[2], 99);
 	FAILS(spyrert_stream_wait_value(a, &local, 1), SPYRERT_ERROR_INVALID_ARGUMENT, "pinned");
-	FAILS(spyrert_stream_wait_value(a, (void *)((char *)w + 4), 1), SPYRERT_ERROR_INVALID_ARGUMENT,
-	      "multiple of 8");
+	FAILS(spyrert_stream_wait_value(a, (void *)((char *)w + 4), 1),
+	      SPYRERT_ERROR_INVALID_ARGUMENT, "multiple of 8");
 	FAILS(spyrert_host_write_value(dev, &local, 1), SPYRERT_ERROR_INVALID_ARGUMENT, "pinned");
 	OK(spyrert_stream_destroy(a));
 	OK(spyrert_stream_destroy(b));
@@ -925,7 +952,8 @@ static void async_memory(void **state)
 	OK(spyrert_stream_wait_value(st, w, 1));
 	OK(spyrert_fill_async(st, p, 1, 4, 100000));
 	OK(spyrert_free_async(st, p));
-	FAILS(spyrert_free(dev, p), SPYRERT_ERROR_INVALID_ARGUMENT, "already by spyrert_free_async");
+	FAILS(spyrert_free(dev, p), SPYRERT_ERROR_INVALID_ARGUMENT,
+	      "already by spyrert_free_async");
 	FAILS(spyrert_free_async(st, p), SPYRERT_ERROR_INVALID_ARGUMENT, "already");
 	/* Not for others yet, at once for the same stream. */
 	OK(spyrert_malloc_async(other, 100000, &q));
@@ -993,14 +1021,16 @@ static void callbacks(void **state)
 		assert_int_equal(cb_log.calls[i], i + 1);
 		assert_int_equal(cb_log.status[i], SPYRERT_SUCCESS);
 	}
-	FAILS(spyrert_stream_add_callback(st, NULL, NULL), SPYRERT_ERROR_INVALID_ARGUMENT, "fn is NULL");
+	FAILS(spyrert_stream_add_callback(st, NULL, NULL), SPYRERT_ERROR_INVALID_ARGUMENT,
+	      "fn is NULL");
 	OK(spyrert_stream_destroy(st));
 	OK(spyrert_host_free(dev, w));
 }
 
 /* --- Errors ----------------------------------------------------------------------------------- */
 
-/* Everything is refused afterwards, with the same status, until a reset; then the stream works again. */
+/* Everything is refused afterwards, with the same status, until a reset; then the stream works
+ * again. */
 static void sticky_and_reset(struct spyrert_stream *st, enum spyrert_status want)
 {
 	struct spyrert_error_info e;
@@ -1047,7 +1077,8 @@ static void error_deadlock(void **state)
 	OK(spyrert_launch(st, p, NULL, 0, 0, 0));
 	/* Behind it; refused already if the card was quick. */
 	spyrert_stream_nop(st);
-	FAILS(spyrert_stream_synchronize(st, LONG), SPYRERT_ERROR_DEADLOCK, "no unit of the program can advance");
+	FAILS(spyrert_stream_synchronize(st, LONG), SPYRERT_ERROR_DEADLOCK,
+	      "no unit of the program can advance");
 	assert_non_null(strstr(spyrert_last_error(), "waits for tag 5"));
 	OK(spyrert_stream_error(st, &e, sizeof(e)));
 	assert_int_equal(e.card_status, SPYRE_ERR_DEADLOCK);
@@ -1145,7 +1176,8 @@ static void error_bad_program(void **state)
 	free(out);
 	OK(spyrert_stream_create(dev, NULL, &st));
 	OK(spyrert_launch(st, p, NULL, 0, 0, 0));
-	FAILS(spyrert_stream_synchronize(st, LONG), SPYRERT_ERROR_BAD_PROGRAM, "job binary failed its check");
+	FAILS(spyrert_stream_synchronize(st, LONG), SPYRERT_ERROR_BAD_PROGRAM,
+	      "job binary failed its check");
 	assert_non_null(strstr(spyrert_last_error(), "digest"));
 	sticky_and_reset(st, SPYRERT_ERROR_BAD_PROGRAM);
 	OK(spyrert_stream_destroy(st));
@@ -1226,7 +1258,8 @@ static void error_dependency(void **state)
 static void card_timeout(void **state)
 {
 	struct spyrert_stream_attr attr = {
-		.priority = SPYRERT_PRIORITY_NORMAL, .timeout = 560000 * 30,	/* 30 ms of card time */
+		.priority = SPYRERT_PRIORITY_NORMAL,
+		.timeout = 560000 * 30, /* 30 ms of card time */
 	};
 	struct spyrert_stream *st;
 	uint64_t *w;
@@ -1237,12 +1270,14 @@ static void card_timeout(void **state)
 	OK(spyrert_stream_create(dev, &attr, &st));
 	OK(spyrert_stream_wait_value(st, w, 1));
 	FAILS(spyrert_stream_synchronize(st, LONG), SPYRERT_ERROR_CARD_TIMEOUT, "timeout expired");
-	OK(spyrert_stream_destroy(st) == SPYRERT_ERROR_CANCELLED ? SPYRERT_SUCCESS : SPYRERT_ERROR_INTERNAL);
+	OK(spyrert_stream_destroy(st) == SPYRERT_ERROR_CANCELLED ? SPYRERT_SUCCESS
+								 : SPYRERT_ERROR_INTERNAL);
 	reset_others();
 	OK(spyrert_host_free(dev, w));
 }
 
-/* --- Profiling, threads, processes -------------------------------------------------------------- */
+/* --- Profiling, threads, processes --------------------------------------------------------------
+ */
 
 struct trace {
 	int n;
@@ -1325,10 +1360,11 @@ static void *work(void *arg)
 	spyrert_ptr d;
 	int i;
 
-#define W(call)											\
-	do {											\
-		if (!w->bad[0] && (call))							\
-			snprintf(w->bad, sizeof(w->bad), "%s: %.150s", #call, spyrert_last_error());	\
+#define W(call)                                                               \
+	do {                                                                  \
+		if (!w->bad[0] && (call))                                     \
+			snprintf(w->bad, sizeof(w->bad), "%s: %.150s", #call, \
+				 spyrert_last_error());                       \
 	} while (0)
 	for (i = 0; i < 30 && !w->bad[0]; i++) {
 		size_t n = 1 + rnd(&w->seed) % sizeof(a);
@@ -1357,7 +1393,8 @@ static void threads(void **state)
 
 	(void)state;
 	memset(w, 0, sizeof(w));
-	OK(spyrert_stream_create(dev, &(struct spyrert_stream_attr){ .priority = 1, .ring_entries = 64 }, &st));
+	OK(spyrert_stream_create(
+		dev, &(struct spyrert_stream_attr){ .priority = 1, .ring_entries = 64 }, &st));
 	for (i = 0; i < 6; i++) {
 		w[i].shared = st;
 		w[i].seed = 100 + i;
@@ -1430,7 +1467,8 @@ static void isolation(void **state)
 	OK(spyrert_event_create(dev, 0, &ev));
 	FAILS(spyrert_event_record(ev, st), SPYRERT_ERROR_INVALID_ARGUMENT, "different devices");
 	p = load_deadlock();
-	FAILS(spyrert_launch(st, p, NULL, 0, 0, 0), SPYRERT_ERROR_INVALID_ARGUMENT, "different devices");
+	FAILS(spyrert_launch(st, p, NULL, 0, 0, 0), SPYRERT_ERROR_INVALID_ARGUMENT,
+	      "different devices");
 	FAILS(spyrert_device_close(other), SPYRERT_ERROR_BUSY, "1 streams, events or programs");
 	/* A fault here is not seen there. */
 	OK(spyrert_launch(spyrert_default_stream(dev), p, NULL, 0, 0, 0));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Properties of the allocator of addresses: invariants, no overlap, coalescing, both policies, exhaustion. */
+/* Properties of the allocator of addresses: invariants, no overlap, coalescing, both policies,
+ * exhaustion. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +17,8 @@ struct backing {
 	unsigned int regions;
 };
 
-static int grow(void *opaque, uint64_t need, uint64_t want, uint64_t *base, uint64_t *size, void **cookie)
+static int grow(void *opaque, uint64_t need, uint64_t want, uint64_t *base, uint64_t *size,
+		void **cookie)
 {
 	struct backing *b = opaque;
 	uint64_t n = (want + b->page - 1) / b->page * b->page;
@@ -86,7 +88,8 @@ static void churn(enum spyrert_alloc_policy policy)
 		i = rnd(&seed) % N;
 		if (live[i]) {
 			assert_ptr_equal(rt_heap_find(&h, live[i]->addr), live[i]);
-			assert_ptr_equal(rt_heap_find(&h, live[i]->addr + live[i]->size - 1), live[i]);
+			assert_ptr_equal(rt_heap_find(&h, live[i]->addr + live[i]->size - 1),
+					 live[i]);
 			sum -= live[i]->size;
 			rt_heap_free(&h, live[i]);
 			live[i] = NULL;
@@ -100,7 +103,8 @@ static void churn(enum spyrert_alloc_policy policy)
 			sum += live[i]->size;
 			for (k = 0; k < N; k++)
 				if (k != i && live[k])
-					assert_true(live[k]->addr + live[k]->size <= live[i]->addr ||
+					assert_true(live[k]->addr + live[k]->size <=
+							    live[i]->addr ||
 						    live[i]->addr + live[i]->size <= live[k]->addr);
 		}
 		assert_int_equal(h.stats.allocated, sum);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A card that loses its memory, or its firmware, under a running program: clear errors, then recovery. */
+/* A card that loses its memory, or its firmware, under a running program: clear errors, then
+ * recovery. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,11 +15,12 @@
 
 #define LONG	60000000000ull
 
-#define OK(call)									\
-	do {										\
-		enum spyrert_status s_ = (call);					\
-		if (s_ != SPYRERT_SUCCESS)						\
-			fail_msg("%s: %s: %s", #call, spyrert_status_name(s_), spyrert_last_error());	\
+#define OK(call)                                                               \
+	do {                                                                   \
+		enum spyrert_status s_ = (call);                               \
+		if (s_ != SPYRERT_SUCCESS)                                     \
+			fail_msg("%s: %s: %s", #call, spyrert_status_name(s_), \
+				 spyrert_last_error());                        \
 	} while (0)
 
 static struct spyrert *lib;

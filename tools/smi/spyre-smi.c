@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * spyre-smi: what the Spyre cards of this machine are, do and suffer. Numbers come from libspyrert, which
- * opens cards without a context; processes come from the fdinfo of /proc.
+ * spyre-smi: what the Spyre cards of this machine are, do and suffer. Numbers come from libspyrert,
+ * which opens cards without a context; processes come from the fdinfo of /proc.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -50,13 +50,15 @@ struct proc {
 static const char *state_name(uint32_t state)
 {
 	static const char *const names[] = {
-		"unknown", "offline", "booting", "shutting down", "online", "diagnostics", "in error", "removed",
+		"unknown", "offline",	  "booting",  "shutting down",
+		"online",  "diagnostics", "in error", "removed",
 	};
 
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
 }
 
-/* Part of the time between two samples that engines of a kind were busy, in percent; -1: unknown. */
+/* Part of the time between two samples that engines of a kind were busy, in percent; -1: unknown.
+ */
 static double busy(const struct card *c, uint64_t was, uint64_t now, uint32_t engines)
 {
 	uint64_t span = c->now.soc_time - c->was.soc_time;
@@ -212,8 +214,10 @@ static void print_table(struct card *cards, int n, const struct proc *procs, int
 	int i, k, shown = 0;
 
 	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", localtime(&t));
-	printf("spyre-smi %u.%u   %s\n\n", spyrert_version() >> 16, spyrert_version() & 0xffff, when);
-	printf("card  address       state     temp   power   compute  copy in  copy out  memory used / total      "
+	printf("spyre-smi %u.%u   %s\n\n", spyrert_version() >> 16, spyrert_version() & 0xffff,
+	       when);
+	printf("card  address       state     temp   power   compute  copy in  copy out  memory "
+	       "used / total      "
 	       "link           errors\n");
 	for (i = 0; i < n; i++) {
 		struct card *c = &cards[i];
@@ -221,8 +225,8 @@ static void print_table(struct card *cards, int n, const struct proc *procs, int
 		char cell[3][16], link[32] = "-", ras[32] = "-";
 
 		if (!c->dev) {
-			printf("%4d  %-12s  %s\n", c->index, c->info.pci_address[0] ? c->info.pci_address : "-",
-			       c->problem);
+			printf("%4d  %-12s  %s\n", c->index,
+			       c->info.pci_address[0] ? c->info.pci_address : "-", c->problem);
 			continue;
 		}
 		b[0] = busy(c, c->was.busy_compute, c->now.busy_compute, 1);
@@ -239,21 +243,25 @@ static void print_table(struct card *cards, int n, const struct proc *procs, int
 				 c->info.link_width);
 		if (!c->ras_denied)
 			snprintf(ras, sizeof(ras), "%zu", c->ras_count);
-		printf("%4d  %-12s  %-8s  %3.0f C  %5.1f W  %7s  %7s  %8s  %7" PRIu64 " / %6" PRIu64 " MiB  %-14s"
-		       " %s, ECC %u/%u\n", c->index, c->info.pci_address[0] ? c->info.pci_address : "-",
-		       state_name(c->now.state), c->now.temp_mc / 1000.0, c->now.power_mw / 1000.0, cell[0],
-		       cell[1], cell[2], c->mem.card_used >> 20, c->mem.total >> 20, link, ras,
-		       c->now.ecc_corrected, c->now.ecc_uncorrected);
+		printf("%4d  %-12s  %-8s  %3.0f C  %5.1f W  %7s  %7s  %8s  %7" PRIu64 " / %6" PRIu64
+		       " MiB  %-14s"
+		       " %s, ECC %u/%u\n",
+		       c->index, c->info.pci_address[0] ? c->info.pci_address : "-",
+		       state_name(c->now.state), c->now.temp_mc / 1000.0, c->now.power_mw / 1000.0,
+		       cell[0], cell[1], cell[2], c->mem.card_used >> 20, c->mem.total >> 20, link,
+		       ras, c->now.ecc_corrected, c->now.ecc_uncorrected);
 		if (c->ras.code && !c->ras_denied)
-			printf("      last error: 0x%04x %s: %s\n", c->ras.code, c->ras.name, c->ras.message);
+			printf("      last error: 0x%04x %s: %s\n", c->ras.code, c->ras.name,
+			       c->ras.message);
 	}
-	printf("\n  pid       card memory  host memory  compute time  operations  errors  card          name\n");
+	printf("\n  pid       card memory  host memory  compute time  operations  errors  card     "
+	       "     name\n");
 	for (i = 0; i < nprocs; i++) {
 		const struct proc *p = &procs[i];
 
 		printf("%7d  %8llu MiB  %7llu MiB  %10.3f s  %10llu  %6llu  %-12s  %s\n", p->pid,
-		       p->device_kib >> 10, p->host_kib >> 10, (double)p->compute_ns * 1e-9, p->cbs, p->errors,
-		       p->pci, p->name);
+		       p->device_kib >> 10, p->host_kib >> 10, (double)p->compute_ns * 1e-9, p->cbs,
+		       p->errors, p->pci, p->name);
 		shown++;
 	}
 	if (!shown)
@@ -300,7 +308,8 @@ static json_t *make_json(struct card *cards, int n, const struct proc *procs, in
 		json_object_set_new(o, "memory_total", json_integer((json_int_t)c->mem.total));
 		json_object_set_new(o, "memory_used", json_integer((json_int_t)c->mem.card_used));
 		json_object_set_new(o, "memory_read", json_integer((json_int_t)c->now.mem_read));
-		json_object_set_new(o, "memory_written", json_integer((json_int_t)c->now.mem_written));
+		json_object_set_new(o, "memory_written",
+				    json_integer((json_int_t)c->now.mem_written));
 		json_object_set_new(o, "busy_compute", percent(busy(c, c->was.busy_compute,
 								     c->now.busy_compute, 1)));
 		json_object_set_new(o, "busy_dmi", percent(busy(c, c->was.busy_dmi, c->now.busy_dmi,
@@ -318,7 +327,8 @@ static json_t *make_json(struct card *cards, int n, const struct proc *procs, in
 			continue;
 		}
 		json_object_set_new(o, "ras_records", json_integer((json_int_t)c->ras_count));
-		if (c->ras.code && spyrert_ras_format(&c->ras, line, sizeof(line)) < (int)sizeof(line)) {
+		if (c->ras.code &&
+		    spyrert_ras_format(&c->ras, line, sizeof(line)) < (int)sizeof(line)) {
 			e = json_loads(line, 0, NULL);
 			json_object_set_new(o, "ras_last", e ? e : json_null());
 		}
@@ -333,8 +343,10 @@ static json_t *make_json(struct card *cards, int n, const struct proc *procs, in
 		json_object_set_new(o, "name", json_string(p->name));
 		json_object_set_new(o, "pci_address", json_string(p->pci));
 		json_object_set_new(o, "client", json_integer((json_int_t)p->client));
-		json_object_set_new(o, "device_memory", json_integer((json_int_t)(p->device_kib << 10)));
-		json_object_set_new(o, "host_memory", json_integer((json_int_t)(p->host_kib << 10)));
+		json_object_set_new(o, "device_memory",
+				    json_integer((json_int_t)(p->device_kib << 10)));
+		json_object_set_new(o, "host_memory",
+				    json_integer((json_int_t)(p->host_kib << 10)));
 		json_object_set_new(o, "compute_ns", json_integer((json_int_t)p->compute_ns));
 		json_object_set_new(o, "operations", json_integer((json_int_t)p->cbs));
 		json_object_set_new(o, "errors", json_integer((json_int_t)p->errors));
@@ -349,10 +361,12 @@ static void usage(FILE *f)
 	fputs("usage: spyre-smi [--json] [--loop SECONDS] [--card N]\n"
 	      "Show the Spyre cards of this machine, what they do and who uses them.\n\n"
 	      "  -j, --json          one JSON object a sample, on one line\n"
-	      "  -l, --loop SECONDS  a sample every SECONDS (may be a fraction), until interrupted\n"
+	      "  -l, --loop SECONDS  a sample every SECONDS (may be a fraction), until "
+	      "interrupted\n"
 	      "  -c, --card N        only card N\n"
 	      "  -h, --help          this text\n\n"
-	      "Exit status: 0 shown, 1 error, 2 bad usage, 3 no card.\n", f);
+	      "Exit status: 0 shown, 1 error, 2 bad usage, 3 no card.\n",
+	      f);
 }
 
 int main(int argc, char **argv)
@@ -377,7 +391,8 @@ int main(int argc, char **argv)
 		case 'l':
 			loop = strtod(optarg, &end);
 			if (*end || !(loop >= 0.1 && loop <= 86400)) {
-				fprintf(stderr, "spyre-smi: --loop takes 0.1 to 86400 seconds, not '%s'\n",
+				fprintf(stderr,
+					"spyre-smi: --loop takes 0.1 to 86400 seconds, not '%s'\n",
 					optarg);
 				return EXIT_USAGE;
 			}
@@ -385,7 +400,8 @@ int main(int argc, char **argv)
 		case 'c':
 			only = (int)strtol(optarg, &end, 10);
 			if (*end || only < 0) {
-				fprintf(stderr, "spyre-smi: --card takes a card number, not '%s'\n", optarg);
+				fprintf(stderr, "spyre-smi: --card takes a card number, not '%s'\n",
+					optarg);
 				return EXIT_USAGE;
 			}
 			break;
@@ -414,7 +430,8 @@ int main(int argc, char **argv)
 		if (json)
 			puts("{\"cards\": [], \"processes\": []}");
 		if (only >= 0 && n)
-			fprintf(stderr, "spyre-smi: there is no card %d; cards are 0 to %d\n", only, n - 1);
+			fprintf(stderr, "spyre-smi: there is no card %d; cards are 0 to %d\n", only,
+				n - 1);
 		else
 			fprintf(stderr, "spyre-smi: no Spyre card that works was found; check "
 				"'lspci -d 1014:06a7' and that the spyre module is loaded\n");
@@ -464,7 +481,9 @@ int main(int argc, char **argv)
 		if (!loop)
 			break;
 		nanosleep(&(struct timespec){ .tv_sec = (time_t)loop,
-					      .tv_nsec = (long)((loop - (double)(time_t)loop) * 1e9) }, NULL);
+					      .tv_nsec =
+						      (long)((loop - (double)(time_t)loop) * 1e9) },
+			  NULL);
 	}
 	for (i = 0; i < k; i++)
 		spyrert_device_close(cards[i].dev);

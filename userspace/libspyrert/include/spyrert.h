@@ -9,16 +9,16 @@
  * arguments are written on success only.
  *
  * Calls named ..._async, and those that take a stream, only submit: they return before the card has
- * done the work and may report an error of the arguments, or an earlier error of the same stream (it is
- * sticky, see spyrert_stream_error()). All others are done when they return.
+ * done the work and may report an error of the arguments, or an earlier error of the same stream
+ * (it is sticky, see spyrert_stream_error()). All others are done when they return.
  *
- * Every call may be made from any thread, on any object, except that an object must not be in use by
- * another thread while it is destroyed. A child made by fork() must not use objects of its parent: it
- * gets SPYRERT_ERROR_FORKED; it may call spyrert_init() itself.
+ * Every call may be made from any thread, on any object, except that an object must not be in use
+ * by another thread while it is destroyed. A child made by fork() must not use objects of its
+ * parent: it gets SPYRERT_ERROR_FORKED; it may call spyrert_init() itself.
  *
  * Timeouts are nanoseconds from now; 0 polls, SPYRERT_FOREVER has no end. Sizes are bytes. Device
- * addresses (spyrert_ptr) are device virtual addresses of one context and multiples of 128, the stick,
- * wherever a copy, a fill or a program starts.
+ * addresses (spyrert_ptr) are device virtual addresses of one context and multiples of 128, the
+ * stick, wherever a copy, a fill or a program starts.
  *
  * A struct that the library fills comes with its size, so that later versions can append members:
  * pass sizeof(*ptr).
@@ -54,30 +54,30 @@ enum spyrert_status {
 	SPYRERT_NOT_READY = 1,			/* query: not done yet; no error */
 	SPYRERT_ERROR_INVALID_ARGUMENT = 2,	/* also: unaligned or foreign addresses */
 	SPYRERT_ERROR_NO_DEVICE = 3,		/* no such card, or it is not online */
-	SPYRERT_ERROR_OUT_OF_MEMORY = 4,	/* device memory; the text gives capacity, used, requested, largest free */
+	SPYRERT_ERROR_OUT_OF_MEMORY = 4,	/* device memory; see its text */
 	SPYRERT_ERROR_HOST_MEMORY = 5,		/* host memory, or a limit on pinned memory */
 	SPYRERT_ERROR_LIMIT = 6,		/* contexts, queues or the user's quota */
 	SPYRERT_ERROR_PERMISSION = 7,
 	SPYRERT_ERROR_TIMEOUT = 8,
-	SPYRERT_ERROR_DEVICE_LOST = 9,		/* the card lost its memory: spyrert_device_recover() */
+	SPYRERT_ERROR_DEVICE_LOST = 9,		/* call spyrert_device_recover() */
 	SPYRERT_ERROR_FORKED = 10,		/* object belongs to the parent process */
 	SPYRERT_ERROR_NOT_SUPPORTED = 11,
 	SPYRERT_ERROR_SYSTEM = 12,		/* unexpected errno, named in the text */
-	SPYRERT_ERROR_BAD_SPYRECODE = 13,	/* malformed SpyreCode or job binary, found by the host */
+	SPYRERT_ERROR_BAD_SPYRECODE = 13,	/* malformed, as the host found */
 	SPYRERT_ERROR_BUSY = 14,		/* still in use */
 	/* From here on: sticky errors of a stream, found by the card. */
-	SPYRERT_ERROR_PAGE_FAULT = 20,		/* an address that is not mapped or may not be written */
+	SPYRERT_ERROR_PAGE_FAULT = 20,		/* address not mapped or read-only */
 	SPYRERT_ERROR_BAD_PROGRAM = 21,		/* the card refused the job binary */
 	SPYRERT_ERROR_DEADLOCK = 22,		/* no unit of the program could advance */
-	SPYRERT_ERROR_WATCHDOG = 23,		/* the program did not end within its budget of cycles */
+	SPYRERT_ERROR_WATCHDOG = 23,		/* budget of cycles exceeded */
 	SPYRERT_ERROR_PROGRAM = 24,		/* a unit failed while running */
 	SPYRERT_ERROR_CARD_TIMEOUT = 25,	/* an operation's own timeout, in card time */
-	SPYRERT_ERROR_CANCELLED = 26,		/* cancelled by a reset of the stream, or by another stream's error */
+	SPYRERT_ERROR_CANCELLED = 26,		/* by a reset or another stream's error */
 	SPYRERT_ERROR_RESET = 27,		/* in flight when the firmware was restarted */
 	SPYRERT_ERROR_HARDWARE = 28,		/* engine abort, memory error, core not available */
-	SPYRERT_ERROR_DEPENDENCY = 29,		/* an event waited for will never come: its stream failed */
+	SPYRERT_ERROR_DEPENDENCY = 29,		/* a stream waited for failed */
 	SPYRERT_ERROR_CONTROL_BLOCK = 30,	/* the card refused a control block */
-	SPYRERT_ERROR_INTERNAL = 31,		/* a fault of library, driver or card: please report */
+	SPYRERT_ERROR_INTERNAL = 31,		/* please report */
 };
 
 /* --- Library -------------------------------------------------------------------------------- */
@@ -98,9 +98,9 @@ uint32_t spyrert_version(void);
  * Opens no card. Handles are independent of each other. Environment variables read here:
  * SPYRERT_BACKEND; SPYRERT_LOG, a comma list of ioctl, mem, stream, program, error, all: lines on
  * stderr; SPYRE_DEVICES, a comma list of card numbers to show (duplicates and unknown numbers are
- * dropped), else AIU_WORLD_SIZE, the largest number of cards to show. Backend model: SPYRERT_FIRMWARE,
- * the firmware image; SPYRERT_MODEL_CARDS, SPYRERT_MODEL_MEMORY (bytes, or with K, M, G),
- * SPYRERT_MODEL_THREADS, SPYRERT_MODEL_TIMING (virtual or off).
+ * dropped), else AIU_WORLD_SIZE, the largest number of cards to show. Backend model:
+ * SPYRERT_FIRMWARE, the firmware image; SPYRERT_MODEL_CARDS, SPYRERT_MODEL_MEMORY (bytes, or with
+ * K, M, G), SPYRERT_MODEL_THREADS, SPYRERT_MODEL_TIMING (virtual or off).
  */
 enum spyrert_status spyrert_init(const char *backend, struct spyrert **lib);
 
@@ -145,7 +145,7 @@ struct spyrert_device_info {
 	char pci_address[16];	/* domain:bus:device.function, "" on backend model */
 	char serial[20];	/* "" if the driver does not say */
 	int32_t numa_node;	/* -1: unknown */
-	uint32_t state;		/* public device state: 1 offline, 2 booting, 4 online, 6 in error, 7 removed */
+	uint32_t state;		/* 1 offline, 2 booting, 4 online, 6 in error, 7 removed */
 	uint32_t link_speed;	/* PCIe link, 0.1 GT/s; 0: unknown */
 	uint32_t link_width;	/* lanes; 0: unknown */
 	uint32_t link_speed_max;
@@ -311,9 +311,9 @@ enum spyrert_status spyrert_device_synchronize(struct spyrert_device *dev, uint6
  * @timeout_ns: how long to wait for the card to come back online
  *
  * Opens the card anew under the same handle. Everything made before is gone: streams, events and
- * programs made before answer SPYRERT_ERROR_DEVICE_LOST and can only be destroyed; device addresses must not
- * be used or freed; pinned host memory can still be read and freed, and no longer be used for copies
- * without staging. Does nothing if the device is not lost.
+ * programs made before answer SPYRERT_ERROR_DEVICE_LOST and can only be destroyed; device addresses
+ * must not be used or freed; pinned host memory can still be read and freed, and no longer be used
+ * for copies without staging. Does nothing if the device is not lost.
  */
 enum spyrert_status spyrert_device_recover(struct spyrert_device *dev, uint64_t timeout_ns);
 
@@ -326,8 +326,8 @@ enum spyrert_status spyrert_device_recover(struct spyrert_device *dev, uint64_t 
  * @ptr: out: address, a multiple of 128
  *
  * Memory comes out of regions that the library takes from the driver and keeps (see
- * spyrert_empty_cache()). New regions read as zero, reused memory holds what it held. One allocation is
- * at most 16 GB (a segment).
+ * spyrert_empty_cache()). New regions read as zero, reused memory holds what it held. One
+ * allocation is at most 16 GB (a segment).
  */
 enum spyrert_status spyrert_malloc(struct spyrert_device *dev, uint64_t bytes, spyrert_ptr *ptr);
 
@@ -346,8 +346,8 @@ enum spyrert_status spyrert_free(struct spyrert_device *dev, spyrert_ptr ptr);
  * @bytes: as spyrert_malloc()
  * @ptr: out
  *
- * May reuse what spyrert_free_async() gave back in the same stream without waiting. Other streams must
- * be ordered behind @stream by an event.
+ * May reuse what spyrert_free_async() gave back in the same stream without waiting. Other streams
+ * must be ordered behind @stream by an event.
  */
 enum spyrert_status spyrert_malloc_async(struct spyrert_stream *stream, uint64_t bytes,
 					 spyrert_ptr *ptr);
@@ -436,7 +436,7 @@ struct spyrert_memory_info {
 	uint64_t largest_free;	/* largest allocation that would succeed now */
 	struct spyrert_memory_stats tensor;	/* segments 0 to 6: spyrert_malloc() */
 	struct spyrert_memory_stats program;	/* segment 7: programs */
-	struct spyrert_memory_stats pinned;	/* host: spyrert_host_alloc() and the library's own */
+	struct spyrert_memory_stats pinned;	/* host, the library's own included */
 };
 
 /**
@@ -483,8 +483,8 @@ enum spyrert_status spyrert_empty_cache(struct spyrert_device *dev);
  * @bytes: any size
  *
  * Pinned memory is read by the card while the stream runs and must stay unchanged until then. Other
- * memory is copied to pinned staging buffers first and may be changed when the call returns; the call
- * may wait for staging buffers.
+ * memory is copied to pinned staging buffers first and may be changed when the call returns; the
+ * call may wait for staging buffers.
  */
 enum spyrert_status spyrert_memcpy_h2d_async(struct spyrert_stream *stream, spyrert_ptr dst,
 					     const void *src, uint64_t bytes);
@@ -549,8 +549,8 @@ enum spyrert_copy_direction {
 
 /*
  * A copy of 1 to 4 dimensions. extent[0] is the number of contiguous bytes; dimension i > 0 repeats
- * extent[i] times with a stride of dst_stride[i] and src_stride[i] bytes (they may be negative or 0 on
- * the source side). extent[], strides beyond .dims, and stride[0] are not read.
+ * extent[i] times with a stride of dst_stride[i] and src_stride[i] bytes (they may be negative or 0
+ * on the source side). extent[], strides beyond .dims, and stride[0] are not read.
  */
 struct spyrert_copy {
 	uint32_t dims;		/* 1 to 4 */
@@ -613,8 +613,8 @@ enum spyrert_status spyrert_fill(struct spyrert_device *dev, spyrert_ptr dst, ui
  *
  * Runs the job preparation plan: allocates in the program segment and transfers the job binary.
  * Preparing the same content again gives another reference to the same card memory. What the plan
- * gets wrong is SPYRERT_ERROR_BAD_SPYRECODE with a text that names command and value. Whether the card
- * accepts the job binary shows at launch.
+ * gets wrong is SPYRERT_ERROR_BAD_SPYRECODE with a text that names command and value. Whether the
+ * card accepts the job binary shows at launch.
  */
 enum spyrert_status spyrert_program_load(struct spyrert_device *dev, const char *path,
 					 struct spyrert_program **program);
@@ -680,7 +680,8 @@ enum spyrert_status spyrert_program_get_info(struct spyrert_program *program,
  */
 enum spyrert_status spyrert_program_unload(struct spyrert_program *program);
 
-#define SPYRERT_LAUNCH_KEEP_LX	(1u << 0)	/* LX as this device's last launch left it; fails if another ran since */
+/* LX as this device's last launch left it; the launch fails if another job ran since. */
+#define SPYRERT_LAUNCH_KEEP_LX	(1u << 0)
 
 /**
  * spyrert_launch() - run a program
@@ -718,15 +719,16 @@ struct spyrert_stream_attr {
  *
  * The card's queue is taken at the first submission; a limit on queues shows there.
  */
-enum spyrert_status spyrert_stream_create(struct spyrert_device *dev, const struct spyrert_stream_attr *attr,
+enum spyrert_status spyrert_stream_create(struct spyrert_device *dev,
+					  const struct spyrert_stream_attr *attr,
 					  struct spyrert_stream **stream);
 
 /**
  * spyrert_stream_destroy() - end a stream
  * @stream: stream, or NULL; not the default stream
  *
- * Waits for its work as long as that makes progress; what makes none for 10 s, or stands behind an error, is
- * cancelled (SPYRERT_ERROR_CANCELLED says so). The stream is gone in every case.
+ * Waits for its work as long as that makes progress; what makes none for 10 s, or stands behind an
+ * error, is cancelled (SPYRERT_ERROR_CANCELLED says so). The stream is gone in every case.
  */
 enum spyrert_status spyrert_stream_destroy(struct spyrert_stream *stream);
 
@@ -882,15 +884,16 @@ struct spyrert_error_info {
  * After an error everything submitted later is refused with the same status, until
  * spyrert_stream_reset() or spyrert_stream_destroy().
  */
-enum spyrert_status spyrert_stream_error(struct spyrert_stream *stream, struct spyrert_error_info *info,
+enum spyrert_status spyrert_stream_error(struct spyrert_stream *stream,
+					 struct spyrert_error_info *info,
 					 size_t size);
 
 /**
  * spyrert_stream_reset() - cancel a stream's work and clear its error
  * @stream: stream
  *
- * Work not yet done is cancelled. Events recorded and not reached stay unreached: streams that wait for
- * them get SPYRERT_ERROR_DEPENDENCY.
+ * Work not yet done is cancelled. Events recorded and not reached stay unreached: streams that wait
+ * for them get SPYRERT_ERROR_DEPENDENCY.
  */
 enum spyrert_status spyrert_stream_reset(struct spyrert_stream *stream);
 
@@ -902,7 +905,8 @@ enum spyrert_status spyrert_stream_reset(struct spyrert_stream *stream);
  * @count: in: room, out: records given
  * @size: sizeof(*records)
  */
-enum spyrert_status spyrert_ras_read(struct spyrert_device *dev, uint64_t after, struct spyrert_ras *records,
+enum spyrert_status spyrert_ras_read(struct spyrert_device *dev, uint64_t after,
+				     struct spyrert_ras *records,
 				     size_t *count, size_t size);
 
 /**
@@ -1013,7 +1017,7 @@ struct spyrert_activity {
 	uint64_t cycles;	/* COMPUTE: modelled core cycles */
 	uint64_t bytes;		/* moved */
 	uint64_t submit_ns;	/* CLOCK_MONOTONIC at submission */
-	const struct spyrert_program *program;	/* COMPUTE: may be unloaded meanwhile: for comparing only */
+	const struct spyrert_program *program;	/* COMPUTE; only for comparing */
 };
 
 typedef void (*spyrert_activity_callback)(void *arg, const struct spyrert_activity *activity);
@@ -1024,8 +1028,8 @@ typedef void (*spyrert_activity_callback)(void *arg, const struct spyrert_activi
  * @fn: called while a stream's lock is held, so it must not call the library; NULL: stop
  * @arg: its argument
  *
- * Records come in submission order per stream, from the calls that submit to, query, wait for, or destroy
- * the stream. Work submitted before the subscription gives no record. No thread is made.
+ * Records come in submission order per stream, from the calls that submit to, query, wait for, or
+ * destroy the stream. Work submitted before the subscription gives no record. No thread is made.
  */
 enum spyrert_status spyrert_activity_subscribe(struct spyrert_device *dev,
 					       spyrert_activity_callback fn, void *arg);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library asks of a backend: the ioctls of uapi/drm/spyre_accel.h, mappings, and a way to ring
- * a doorbell. "drm" hands them to the kernel driver; "model" answers them in the process, with the card
- * model and its firmware behind. Everything above this table is the same for both.
+ * What the library asks of a backend: the ioctls of uapi/drm/spyre_accel.h, mappings, and a way to
+ * ring a doorbell. "drm" hands them to the kernel driver; "model" answers them in the process, with
+ * the card model and its firmware behind. Everything above this table is the same for both.
  */
 #ifndef RT_BACKEND_H
 #define RT_BACKEND_H

@@ -70,7 +70,8 @@ static uint32_t read_speed(const char *dir, const char *name)
 {
 	char line[64];
 
-	return read_line(dir, name, line, sizeof(line)) ? (uint32_t)(strtod(line, NULL) * 10 + 0.5) : 0;
+	return read_line(dir, name, line, sizeof(line)) ? (uint32_t)(strtod(line, NULL) * 10 + 0.5)
+							: 0;
 }
 
 static uint32_t read_state(const char *dir)
@@ -109,7 +110,8 @@ static bool look_at(int number, struct rt_card *card)
 	char dir[64], real[PATH_MAX], line[64];
 
 	snprintf(dir, sizeof(dir), ACCEL_CLASS "/accel%d/device", number);
-	if (read_hex(dir, "vendor") != SPYRE_PCI_VENDOR || read_hex(dir, "device") != SPYRE_PCI_DEVICE_PF)
+	if (read_hex(dir, "vendor") != SPYRE_PCI_VENDOR ||
+	    read_hex(dir, "device") != SPYRE_PCI_DEVICE_PF)
 		return false;
 	memset(card, 0, sizeof(*card));
 	card->number = number;
@@ -133,7 +135,8 @@ static bool look_at(int number, struct rt_card *card)
 	card->info.state = read_state(dir);
 	/* A driver that does not say the state made the node after the card came online. */
 	card->works = card->info.state == SPYRE_STATE_UNSPECIFIED ||
-		      card->info.state == SPYRE_STATE_ONLINE || card->info.state == SPYRE_STATE_BOOTING ||
+		      card->info.state == SPYRE_STATE_ONLINE ||
+		      card->info.state == SPYRE_STATE_BOOTING ||
 		      card->info.state == SPYRE_STATE_RUNNING_DIAGNOSTICS;
 	return true;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * Backend "model": cards in this process. The card model runs the real firmware image; this file is
- * what the kernel driver is otherwise: it boots the firmware, talks to it through the mailbox, builds
- * address spaces and queues, and answers the driver's ioctls.
+ * what the kernel driver is otherwise: it boots the firmware, talks to it through the mailbox,
+ * builds address spaces and queues, and answers the driver's ioctls.
  *
- * It is made for one well-meaning process: limits are the card's, there are no quotas, and a user that
- * writes over its own process is not defended against.
+ * It is made for one well-meaning process: limits are the card's, there are no quotas, and a user
+ * that writes over its own process is not defended against.
  *
  * Locks: model_state.lock (list of cards, boot), card.lock (everything of a card but the mailbox),
- * card.mbox_lock (mailbox; leaf). Waits for answers of the firmware are made with card.lock held: the
- * thread that collects answers takes only mbox_lock and, for records, ras_lock.
+ * card.mbox_lock (mailbox; leaf). Waits for answers of the firmware are made with card.lock held:
+ * the thread that collects answers takes only mbox_lock and, for records, ras_lock.
  */
 #include "backend.h"
 
@@ -277,9 +277,14 @@ static int call(struct model_card *c, uint32_t type, const void *body, uint32_t 
 		struct spyre_msg *out)
 {
 	static const int errs[] = {
-		[SPYRE_MSG_OK] = 0, [SPYRE_MSG_ERR_TYPE] = -EOPNOTSUPP, [SPYRE_MSG_ERR_LENGTH] = -EPROTO,
-		[SPYRE_MSG_ERR_ID] = -ENOENT, [SPYRE_MSG_ERR_ARG] = -EINVAL, [SPYRE_MSG_ERR_BUSY] = -EBUSY,
-		[SPYRE_MSG_ERR_LIMIT] = -EMFILE, [SPYRE_MSG_ERR_FAULT] = -EFAULT,
+		[SPYRE_MSG_OK] = 0,
+		[SPYRE_MSG_ERR_TYPE] = -EOPNOTSUPP,
+		[SPYRE_MSG_ERR_LENGTH] = -EPROTO,
+		[SPYRE_MSG_ERR_ID] = -ENOENT,
+		[SPYRE_MSG_ERR_ARG] = -EINVAL,
+		[SPYRE_MSG_ERR_BUSY] = -EBUSY,
+		[SPYRE_MSG_ERR_LIMIT] = -EMFILE,
+		[SPYRE_MSG_ERR_FAULT] = -EFAULT,
 	};
 	int64_t end = now_ns() + ANSWER_NS;
 	struct timespec ts = timespec_of(end);
@@ -312,7 +317,8 @@ static int call(struct model_card *c, uint32_t type, const void *body, uint32_t 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	set_reg(c, SPYRE_REG_MBOX_CMD_TAIL, ++c->cmd_tail);
 	while (!a.done && !ret) {
-		if (pthread_cond_timedwait(&c->mbox_cond, &c->mbox_lock, &ts) == ETIMEDOUT && !a.done)
+		if (pthread_cond_timedwait(&c->mbox_cond, &c->mbox_lock, &ts) == ETIMEDOUT &&
+		    !a.done)
 			ret = -EIO;
 	}
 	for (link = &c->answers; *link != &a; link = &(*link)->next)
@@ -320,8 +326,8 @@ static int call(struct model_card *c, uint32_t type, const void *body, uint32_t 
 	*link = a.next;
 	pthread_mutex_unlock(&c->mbox_lock);
 	if (ret) {
-		fprintf(stderr, "spyrert: the firmware of card %d did not answer message %u\n", c->number,
-			type);
+		fprintf(stderr, "spyrert: the firmware of card %d did not answer message %u\n",
+			c->number, type);
 		return ret;
 	}
 	if (out)
@@ -352,7 +358,8 @@ static void *irq_main(void *arg)
 		/* Bounded, so that a lost interrupt costs time and no more. */
 		poll(fds, 3, 100);
 		for (i = 0; i < 2; i++)
-			if (fds[i].revents & POLLIN && read(fds[i].fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+			if (fds[i].revents & POLLIN && read(fds[i].fd, &n, sizeof(n)) < 0 &&
+			    errno != EAGAIN)
 				break;
 		collect(c);
 		pthread_mutex_lock(&c->wait_lock);
@@ -399,8 +406,10 @@ static int boot(struct model_card *c, char *text, size_t size)
 		if (status == SPYRE_BOOT_RUNNING && reg(c, SPYRE_REG_STATE) == SPYRE_STATE_ONLINE)
 			break;
 		if (status > SPYRE_BOOT_RUNNING || now_ns() > end) {
-			snprintf(text, size, "card %d did not boot: boot status %u, progress %#x; is the "
-				 "firmware image good?", c->number, status, reg(c, SPYRE_REG_BOOT_PROGRESS));
+			snprintf(text, size,
+				 "card %d did not boot: boot status %u, progress %#x; is the "
+				 "firmware image good?",
+				 c->number, status, reg(c, SPYRE_REG_BOOT_PROGRESS));
 			return -EIO;
 		}
 		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
@@ -412,8 +421,8 @@ static int boot(struct model_card *c, char *text, size_t size)
 	}
 	memcpy(&c->info, answer.body, sizeof(c->info));
 	if (c->info.proto >> 16 != SPYRE_PROTO_MAJOR) {
-		snprintf(text, size, "firmware speaks protocol %u, this library %u", c->info.proto >> 16,
-			 SPYRE_PROTO_MAJOR);
+		snprintf(text, size, "firmware speaks protocol %u, this library %u",
+			 c->info.proto >> 16, SPYRE_PROTO_MAJOR);
 		return -EPROTO;
 	}
 	c->up = true;
@@ -447,7 +456,8 @@ static void card_free(struct model_card *c)
 }
 
 /* Powers the card on; state lock held. */
-static int card_get(struct model_state *s, int number, struct model_card **out, char *text, size_t size)
+static int card_get(struct model_state *s, int number, struct model_card **out, char *text,
+		    size_t size)
 {
 	struct spyre_card_config cfg = {
 		.memory = s->memory,
@@ -568,14 +578,15 @@ static int read_image(struct model_state *s, char *text, size_t size)
 	if (fd < 0 || fstat(fd, &st)) {
 		int err = errno;
 
-		snprintf(text, size, "firmware image %s: %s; set SPYRERT_FIRMWARE to it", path, strerror(err));
+		snprintf(text, size, "firmware image %s: %s; set SPYRERT_FIRMWARE to it", path,
+			 strerror(err));
 		if (fd >= 0)
 			close(fd);
 		return -err;
 	}
 	if (st.st_size < (off_t)SPYRE_FW_HEADER_SIZE || st.st_size > (off_t)TABLES_AT) {
-		snprintf(text, size, "firmware image %s has %lld bytes, which cannot be right", path,
-			 (long long)st.st_size);
+		snprintf(text, size, "firmware image %s has %lld bytes, which cannot be right",
+			 path, (long long)st.st_size);
 		close(fd);
 		return -EINVAL;
 	}
@@ -605,7 +616,8 @@ static int model_init(void **state, char *text, size_t size)
 	if (env && *env) {
 		s->count = atoi(env);
 		if (s->count < 0 || s->count > MAX_CARDS || (!s->count && strcmp(env, "0"))) {
-			snprintf(text, size, "SPYRERT_MODEL_CARDS is '%s'; it must be 0 to %d", env, MAX_CARDS);
+			snprintf(text, size, "SPYRERT_MODEL_CARDS is '%s'; it must be 0 to %d", env,
+				 MAX_CARDS);
 			ret = -EINVAL;
 			goto fail;
 		}
@@ -614,7 +626,8 @@ static int model_init(void **state, char *text, size_t size)
 	if (env && *env) {
 		s->memory = parse_size(env);
 		if (!s->memory) {
-			snprintf(text, size, "SPYRERT_MODEL_MEMORY is '%s'; it must be a size such as 4G", env);
+			snprintf(text, size,
+				 "SPYRERT_MODEL_MEMORY is '%s'; it must be a size such as 4G", env);
 			ret = -EINVAL;
 			goto fail;
 		}
@@ -626,7 +639,8 @@ static int model_init(void **state, char *text, size_t size)
 	if (env && *env) {
 		s->timing_off = !strcmp(env, "off");
 		if (!s->timing_off && strcmp(env, "virtual")) {
-			snprintf(text, size, "SPYRERT_MODEL_TIMING is '%s'; it must be virtual or off", env);
+			snprintf(text, size,
+				 "SPYRERT_MODEL_TIMING is '%s'; it must be virtual or off", env);
 			ret = -EINVAL;
 			goto fail;
 		}
@@ -831,8 +845,8 @@ static void store_pte(uint64_t *e, uint64_t v)
 	__atomic_store_n(e, v, __ATOMIC_RELEASE);
 }
 
-static int map_device(struct model_dev *d, uint64_t addr, const struct model_bo *bo, uint64_t offset,
-		      uint64_t size, uint64_t flags)
+static int map_device(struct model_dev *d, uint64_t addr, const struct model_bo *bo,
+		      uint64_t offset, uint64_t size, uint64_t flags)
 {
 	uint64_t i, *e;
 
@@ -874,7 +888,8 @@ static int map_host(struct model_dev *d, uint64_t addr, uint64_t bus, uint64_t s
 	return 0;
 }
 
-/* Clears entries and waits until the card uses no old one; L2 tables go when 2 MiB of them are free. */
+/* Clears entries and waits until the card uses no old one; L2 tables go when 2 MiB of them are
+ * free. */
 static void unmap_range(struct model_dev *d, bool host, uint64_t addr, uint64_t size)
 {
 	struct spyre_segment *segs = host ? d->table->hmva : d->table->dmva;
@@ -921,8 +936,8 @@ static void unmap_range(struct model_dev *d, bool host, uint64_t addr, uint64_t 
 }
 
 /* First gap of size bytes in [from, to), behind which a hole of guard bytes stays. */
-static struct model_bind **find_gap(struct model_bind **list, uint64_t from, uint64_t to, uint64_t size,
-				    uint64_t align, uint64_t guard, uint64_t *addr)
+static struct model_bind **find_gap(struct model_bind **list, uint64_t from, uint64_t to,
+				    uint64_t size, uint64_t align, uint64_t guard, uint64_t *addr)
 {
 	struct model_bind **link;
 	uint64_t at = from;
@@ -956,7 +971,8 @@ static int bind(struct model_dev *d, struct model_bo *bo, uint64_t offset, uint6
 		return -ENOMEM;
 	if (fixed) {
 		at = *addr;
-		for (link = list; *link && (*link)->addr + (*link)->size <= at; link = &(*link)->next)
+		for (link = list; *link && (*link)->addr + (*link)->size <= at;
+		     link = &(*link)->next)
 			;
 		if (*link && (*link)->addr < at + size) {
 			free(b);
@@ -966,8 +982,9 @@ static int bind(struct model_dev *d, struct model_bo *bo, uint64_t offset, uint6
 		/* Segment by segment, for no binding crosses one. */
 		link = NULL;
 		for (seg = 0; seg < SPYRE_HMVA_SIZE && !link; seg += SPYRE_SEGMENT_SIZE)
-			link = find_gap(list, seg ? seg : HMVA_FIRST, seg + SPYRE_SEGMENT_SIZE, size,
-					size >= SPYRE_PAGE_SIZE ? SPYRE_PAGE_SIZE : PAGE, PAGE, &at);
+			link = find_gap(list, seg ? seg : HMVA_FIRST, seg + SPYRE_SEGMENT_SIZE,
+					size, size >= SPYRE_PAGE_SIZE ? SPYRE_PAGE_SIZE : PAGE,
+					PAGE, &at);
 	} else {
 		link = find_gap(list, seg, seg + SPYRE_SEGMENT_SIZE, size, SPYRE_PAGE_SIZE, 0, &at);
 	}
@@ -975,7 +992,8 @@ static int bind(struct model_dev *d, struct model_bo *bo, uint64_t offset, uint6
 		free(b);
 		return -ENOSPC;
 	}
-	ret = host ? map_host(d, at, bo->bus + offset, size, flags) : map_device(d, at, bo, offset, size, flags);
+	ret = host ? map_host(d, at, bo->bus + offset, size, flags)
+		   : map_device(d, at, bo, offset, size, flags);
 	if (ret) {
 		unmap_range(d, host, at, size);
 		free(b);
@@ -995,7 +1013,8 @@ static int unbind(struct model_dev *d, bool host, uint64_t addr)
 {
 	struct model_bind **link, *b;
 
-	for (link = host ? &d->hmva : &d->dmva; *link && (*link)->addr != addr; link = &(*link)->next)
+	for (link = host ? &d->hmva : &d->dmva; *link && (*link)->addr != addr;
+	     link = &(*link)->next)
 		;
 	b = *link;
 	if (!b)
@@ -1314,8 +1333,8 @@ static int do_bo_create(struct model_dev *d, struct drm_spyre_bo_create *a)
 	struct model_bo *bo;
 	int ret;
 
-	if (a->flags & ~7u || dev == host || (host && a->flags & DRM_SPYRE_BO_MAPPABLE) || !a->size ||
-	    a->size > SPYRE_DMVA_SIZE)
+	if (a->flags & ~7u || dev == host || (host && a->flags & DRM_SPYRE_BO_MAPPABLE) ||
+	    !a->size || a->size > SPYRE_DMVA_SIZE)
 		return -EINVAL;
 	a->size = (a->size + page - 1) & ~(page - 1);
 	errno = ENOMEM;
@@ -1355,7 +1374,8 @@ static int do_vm_bind(struct model_dev *d, struct drm_spyre_vm_bind *a)
 	if (!bo)
 		return -ENOENT;
 	page = bo->cpu ? PAGE : SPYRE_PAGE_SIZE;
-	if (a->offset % page || a->size % page || a->offset >= bo->size || a->segment >= SPYRE_SEGMENTS ||
+	if (a->offset % page || a->size % page || a->offset >= bo->size ||
+	    a->segment >= SPYRE_SEGMENTS ||
 	    (a->flags & DRM_SPYRE_VM_FIXED && (bo->cpu || a->addr % page)))
 		return -EINVAL;
 	size = a->size ? a->size : bo->size - a->offset;
@@ -1507,7 +1527,8 @@ static int do_ras_read(struct model_dev *d, struct drm_spyre_ras_read *a)
 	if (a->after > seq)
 		seq = a->after;
 	for (; seq < c->ras_seq && n < a->count; seq++)
-		if (a->flags & DRM_SPYRE_RAS_CARD || (d->id && c->ras[seq % RAS_KEPT].context == d->id))
+		if (a->flags & DRM_SPYRE_RAS_CARD ||
+		    (d->id && c->ras[seq % RAS_KEPT].context == d->id))
 			out[n++] = c->ras[seq % RAS_KEPT].ras;
 	pthread_mutex_unlock(&c->ras_lock);
 	a->count = n;
@@ -1529,7 +1550,8 @@ static int holds(const struct condition *w)
 {
 	if (w->word)
 		return __atomic_load_n(w->word, __ATOMIC_ACQUIRE) >= w->value;
-	if ((int32_t)((uint32_t)(__atomic_load_n(w->done, __ATOMIC_ACQUIRE) >> 32) - (uint32_t)w->value) >= 0)
+	if ((int32_t)((uint32_t)(__atomic_load_n(w->done, __ATOMIC_ACQUIRE) >> 32) -
+		      (uint32_t)w->value) >= 0)
 		return 1;
 	return __atomic_load_n(w->error, __ATOMIC_ACQUIRE) ? -EIO : 0;
 }
@@ -1595,8 +1617,8 @@ static int do_wait(struct model_dev *d, struct drm_spyre_wait *a)
 		seen = c->progress;
 		pthread_mutex_unlock(&c->wait_lock);
 		/*
-		 * Arm, full fence, look: a card that moves later finds the arm word changed and interrupts;
-		 * one that moved before is seen by the look.
+		 * Arm, full fence, look: a card that moves later finds the arm word changed and
+		 * interrupts; one that moved before is seen by the look.
 		 */
 		if (arm)
 			__atomic_fetch_add(&arm->arm, 1, __ATOMIC_SEQ_CST);
@@ -1674,9 +1696,10 @@ static int model_ioctl(void *dev, unsigned long request, void *arg)
 		ret = queue_destroy(d, ((struct drm_spyre_queue_id *)arg)->queue);
 		break;
 	case DRM_IOCTL_SPYRE_QUEUE_RESET:
-		ret = find_queue(d, ((struct drm_spyre_queue_id *)arg)->queue) ?
-		      call_id(c, SPYRE_MSG_QUEUE_RESET, ((struct drm_spyre_queue_id *)arg)->queue, 0) :
-		      -ENOENT;
+		ret = find_queue(d, ((struct drm_spyre_queue_id *)arg)->queue)
+			      ? call_id(c, SPYRE_MSG_QUEUE_RESET,
+					((struct drm_spyre_queue_id *)arg)->queue, 0)
+			      : -ENOENT;
 		break;
 	case DRM_IOCTL_SPYRE_RAS_READ:
 		ret = do_ras_read(d, arg);

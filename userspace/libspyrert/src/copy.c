@@ -2,11 +2,11 @@
 /*
  * Copies and fills.
  *
- * A copy is normalised (dimensions of one, and those that only continue the next inner one, disappear),
- * then cut into pieces. Pieces of pinned copies are large and go to the engines directly; the first
- * carries the barrier, the others may run beside it on another engine. Pieces of other memory pass
- * through pinned staging chunks, so that the CPU fills one while the card empties another. A cut must leave
- * the device-side start of each piece on a stick.
+ * A copy is normalised (dimensions of one, and those that only continue the next inner one,
+ * disappear), then cut into pieces. Pieces of pinned copies are large and go to the engines
+ * directly; the first carries the barrier, the others may run beside it on another engine. Pieces
+ * of other memory pass through pinned staging chunks, so that the CPU fills one while the card
+ * empties another. A cut must leave the device-side start of each piece on a stick.
  */
 #include "rt.h"
 
@@ -218,7 +218,8 @@ static enum spyrert_status take_chunk(struct spyrert_stream *st, struct rt_chunk
 		}
 		if (st->nchunks < RT_CHUNKS) {
 			c = &st->chunks[st->nchunks];
-			status = rt_pinned_alloc(st->session, RT_CHUNK_SIZE, &c->block, &cpu, &c->hmva);
+			status = rt_pinned_alloc(st->session, RT_CHUNK_SIZE, &c->block, &cpu,
+						 &c->hmva);
 			if (!status) {
 				c->cpu = cpu;
 				c->index = CHUNK_TAKEN;
@@ -243,7 +244,8 @@ static enum spyrert_status take_chunk(struct spyrert_stream *st, struct rt_chunk
 }
 
 /* Copies the rows of a piece between user memory and a packed buffer. */
-static void pack(const struct nd *c, const int64_t *stride, uint8_t *user, uint8_t *buf, bool gather)
+static void pack(const struct nd *c, const int64_t *stride, uint8_t *user, uint8_t *buf,
+		 bool gather)
 {
 	uint64_t n1 = c->dims > 1 ? c->ext[1] : 1, n2 = c->dims > 2 ? c->ext[2] : 1;
 	uint64_t n3 = c->dims > 3 ? c->ext[3] : 1, i1, i2, i3;
@@ -251,8 +253,8 @@ static void pack(const struct nd *c, const int64_t *stride, uint8_t *user, uint8
 	for (i3 = 0; i3 < n3; i3++) {
 		for (i2 = 0; i2 < n2; i2++) {
 			for (i1 = 0; i1 < n1; i1++) {
-				uint8_t *u = user + (int64_t)i3 * stride[3] + (int64_t)i2 * stride[2] +
-					     (int64_t)i1 * stride[1];
+				uint8_t *u = user + (int64_t)i3 * stride[3] +
+					     (int64_t)i2 * stride[2] + (int64_t)i1 * stride[1];
 
 				if (gather)
 					memcpy(buf, u, c->ext[0]);
@@ -276,7 +278,8 @@ static void packed(const struct nd *c, int64_t *stride)
 	}
 }
 
-/* A buffer for one piece: a chunk, or one of its own for a piece that cannot be cut small enough. */
+/* A buffer for one piece: a chunk, or one of its own for a piece that cannot be cut small enough.
+ */
 struct stage {
 	struct rt_chunk *chunk;
 	struct rt_block *block;
@@ -374,7 +377,8 @@ static enum spyrert_status land_oldest(struct out_ctx *o)
 	} else if (!status) {
 		rt_pinned_free(st->session, o->fly[i].s.block);
 	} else if (rt_stream_defer(st, rt_free_pinned, o->fly[i].s.block)) {
-		return status;	/* leaked until the device is closed, rather than freed under the card */
+		return status; /* leaked until the device is closed, rather than freed under the
+				  card */
 	}
 	return status;
 }
@@ -388,8 +392,8 @@ static enum spyrert_status stage_out(struct piece_ctx *x, const struct nd *c)
 	unsigned int i;
 
 	/*
-	 * Land one before all chunks are this thread's own: a thread that waits for a chunk then holds
-	 * none that others wait for.
+	 * Land one before all chunks are this thread's own: a thread that waits for a chunk then
+	 * holds none that others wait for.
 	 */
 	while (o->count >= RT_CHUNKS / 2) {
 		status = land_oldest(o);
@@ -419,8 +423,9 @@ static enum spyrert_status stage_out(struct piece_ctx *x, const struct nd *c)
 
 /* --- Checks --------------------------------------------------------------------------------- */
 
-static enum spyrert_status check_device(struct spyrert_stream *st, const char *what, spyrert_ptr start,
-					const struct nd *c, const int64_t *stride)
+static enum spyrert_status check_device(struct spyrert_stream *st, const char *what,
+					spyrert_ptr start, const struct nd *c,
+					const int64_t *stride)
 {
 	enum spyrert_status status = SPYRERT_SUCCESS;
 	struct rt_session *s = st->session;
@@ -435,12 +440,14 @@ static enum spyrert_status check_device(struct spyrert_stream *st, const char *w
 	b = rt_heap_find(&s->tensor, start);
 	if (!b)
 		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
-				 "%s address %#" PRIx64 " is not in device memory allocated here", what, start);
+				 "%s address %#" PRIx64 " is not in device memory allocated here",
+				 what, start);
 	else if ((uint64_t)-low > start - b->addr || start - b->addr + (uint64_t)high > b->size)
 		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
-				 "%s range %#" PRIx64 " to %#" PRIx64 " leaves the allocation at %#" PRIx64
-				 " of %" PRIu64 " bytes", what, start + (uint64_t)low, start + (uint64_t)high,
-				 b->addr, b->size);
+				 "%s range %#" PRIx64 " to %#" PRIx64
+				 " leaves the allocation at %#" PRIx64 " of %" PRIu64 " bytes",
+				 what, start + (uint64_t)low, start + (uint64_t)high, b->addr,
+				 b->size);
 	pthread_mutex_unlock(&s->mem_lock);
 	return status;
 }
@@ -465,10 +472,11 @@ enum spyrert_status rt_copy_submit(struct spyrert_stream *st, const struct spyre
 	struct nd c;
 
 	if (u->dims < 1 || u->dims > 4)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "a copy has 1 to 4 dimensions, not %u",
-			       u->dims);
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "a copy has 1 to 4 dimensions, not %u", u->dims);
 	if (u->direction > SPYRERT_D2D)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "unknown copy direction %u", u->direction);
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "unknown copy direction %u",
+			       u->direction);
 	if (!normalise(&c, u))
 		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
 			       "extents or strides of a copy are too large (1 TiB at most)");
@@ -494,7 +502,8 @@ enum spyrert_status rt_copy_submit(struct spyrert_stream *st, const struct spyre
 		return cut(&o.x, &c, stage_in);
 	case SPYRERT_D2H:
 		if (!u->dst_host)
-			return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "destination of a copy is NULL");
+			return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+				       "destination of a copy is NULL");
 		hmva = host_hmva(st, u->dst_host, &c, c.ds);
 		c.dst = hmva ? hmva : (uintptr_t)u->dst_host;
 		if (hmva)
@@ -520,7 +529,8 @@ enum spyrert_status rt_copy_submit(struct spyrert_stream *st, const struct spyre
 
 /* --- Calls ---------------------------------------------------------------------------------- */
 
-RT_PUBLIC enum spyrert_status spyrert_copy_async(struct spyrert_stream *st, const struct spyrert_copy *copy)
+RT_PUBLIC enum spyrert_status spyrert_copy_async(struct spyrert_stream *st,
+						 const struct spyrert_copy *copy)
 {
 	enum spyrert_status status;
 
@@ -550,7 +560,8 @@ static struct spyrert_stream *default_of(struct spyrert_device *dev, enum spyrer
 	return spyrert_default_stream(dev);
 }
 
-RT_PUBLIC enum spyrert_status spyrert_copy(struct spyrert_device *dev, const struct spyrert_copy *copy)
+RT_PUBLIC enum spyrert_status spyrert_copy(struct spyrert_device *dev,
+					   const struct spyrert_copy *copy)
 {
 	enum spyrert_status status;
 	struct spyrert_stream *st = default_of(dev, &status);
@@ -562,7 +573,11 @@ RT_PUBLIC enum spyrert_status spyrert_memcpy_h2d_async(struct spyrert_stream *st
 						       const void *src, uint64_t bytes)
 {
 	struct spyrert_copy c = {
-		.dims = 1, .direction = SPYRERT_H2D, .dst_dev = dst, .src_host = src, .extent = { bytes },
+		.dims = 1,
+		.direction = SPYRERT_H2D,
+		.dst_dev = dst,
+		.src_host = src,
+		.extent = { bytes },
 	};
 
 	return spyrert_copy_async(st, &c);
@@ -572,7 +587,11 @@ RT_PUBLIC enum spyrert_status spyrert_memcpy_d2h_async(struct spyrert_stream *st
 						       spyrert_ptr src, uint64_t bytes)
 {
 	struct spyrert_copy c = {
-		.dims = 1, .direction = SPYRERT_D2H, .dst_host = dst, .src_dev = src, .extent = { bytes },
+		.dims = 1,
+		.direction = SPYRERT_D2H,
+		.dst_host = dst,
+		.src_dev = src,
+		.extent = { bytes },
 	};
 
 	return spyrert_copy_async(st, &c);
@@ -582,7 +601,11 @@ RT_PUBLIC enum spyrert_status spyrert_memcpy_d2d_async(struct spyrert_stream *st
 						       spyrert_ptr src, uint64_t bytes)
 {
 	struct spyrert_copy c = {
-		.dims = 1, .direction = SPYRERT_D2D, .dst_dev = dst, .src_dev = src, .extent = { bytes },
+		.dims = 1,
+		.direction = SPYRERT_D2D,
+		.dst_dev = dst,
+		.src_dev = src,
+		.extent = { bytes },
 	};
 
 	return spyrert_copy_async(st, &c);
@@ -597,8 +620,8 @@ RT_PUBLIC enum spyrert_status spyrert_memcpy_h2d(struct spyrert_device *dev, spy
 	return st ? finish(st, spyrert_memcpy_h2d_async(st, dst, src, bytes)) : status;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_memcpy_d2h(struct spyrert_device *dev, void *dst, spyrert_ptr src,
-						 uint64_t bytes)
+RT_PUBLIC enum spyrert_status spyrert_memcpy_d2h(struct spyrert_device *dev, void *dst,
+						 spyrert_ptr src, uint64_t bytes)
 {
 	enum spyrert_status status;
 	struct spyrert_stream *st = default_of(dev, &status);
@@ -616,7 +639,8 @@ RT_PUBLIC enum spyrert_status spyrert_memcpy_d2d(struct spyrert_device *dev, spy
 }
 
 RT_PUBLIC enum spyrert_status spyrert_fill_async(struct spyrert_stream *st, spyrert_ptr dst,
-						 uint64_t pattern, unsigned int width, uint64_t bytes)
+						 uint64_t pattern, unsigned int width,
+						 uint64_t bytes)
 {
 	struct nd c = { .dims = 1, .ext = { bytes } };
 	uint64_t bulk = bytes & ~(uint64_t)(SPYRERT_STICK - 1), i;
@@ -624,11 +648,12 @@ RT_PUBLIC enum spyrert_status spyrert_fill_async(struct spyrert_stream *st, spyr
 	struct spyre_cb *cb;
 
 	if (width != 1 && width != 2 && width != 4 && width != 8)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "width of a fill is %u; it must be 1, 2, 4 or 8",
-			       width);
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "width of a fill is %u; it must be 1, 2, 4 or 8", width);
 	if (bytes % width)
 		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
-			       "%" PRIu64 " bytes are not a multiple of the pattern's width %u", bytes, width);
+			       "%" PRIu64 " bytes are not a multiple of the pattern's width %u",
+			       bytes, width);
 	for (i = width; i < 8; i *= 2)
 		pattern = (pattern & ((1ull << (i * 8)) - 1)) | pattern << (i * 8);
 	status = rt_stream_begin(st);
@@ -637,7 +662,8 @@ RT_PUBLIC enum spyrert_status spyrert_fill_async(struct spyrert_stream *st, spyr
 	if (bytes)
 		status = check_device(st, "fill", dst, &c, c.ds);
 	if (!status && bulk) {
-		status = rt_stream_cb(st, SPYRE_CB_FILL, SPYRE_CB_F_BARRIER, SPYRERT_ACTIVITY_FILL, &cb);
+		status = rt_stream_cb(st, SPYRE_CB_FILL, SPYRE_CB_F_BARRIER, SPYRERT_ACTIVITY_FILL,
+				      &cb);
 		if (!status) {
 			cb->u.fill.dst = htole64(dst);
 			cb->u.fill.bytes = htole64(bulk);
@@ -668,8 +694,8 @@ RT_PUBLIC enum spyrert_status spyrert_fill_async(struct spyrert_stream *st, spyr
 	return status;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_fill(struct spyrert_device *dev, spyrert_ptr dst, uint64_t pattern,
-					   unsigned int width, uint64_t bytes)
+RT_PUBLIC enum spyrert_status spyrert_fill(struct spyrert_device *dev, spyrert_ptr dst,
+					   uint64_t pattern, unsigned int width, uint64_t bytes)
 {
 	enum spyrert_status status;
 	struct spyrert_stream *st = default_of(dev, &status);

@@ -79,7 +79,8 @@ enum spyrert_status rt_session_open(struct spyrert_device *dev, struct rt_sessio
 	if (!err)
 		err = rt_memory_init(s);
 	if (err) {
-		status = rt_fail(SPYRERT_ERROR_NO_DEVICE, "cannot ask the card: %s", strerror(-err));
+		status =
+			rt_fail(SPYRERT_ERROR_NO_DEVICE, "cannot ask the card: %s", strerror(-err));
 		goto fail_open;
 	}
 	s->info.serial[sizeof(s->info.serial) - 1] = '\0';
@@ -125,9 +126,10 @@ struct rt_session *rt_device_session(struct spyrert_device *dev, enum spyrert_st
 		return NULL;
 	}
 	if (rt_forked(dev->lib)) {
-		*status = rt_fail(SPYRERT_ERROR_FORKED,
-				  "this device belongs to the parent process; call spyrert_init() in "
-				  "the child and open the card there");
+		*status =
+			rt_fail(SPYRERT_ERROR_FORKED,
+				"this device belongs to the parent process; call spyrert_init() in "
+				"the child and open the card there");
 		return NULL;
 	}
 	pthread_mutex_lock(&dev->lock);
@@ -152,9 +154,10 @@ RT_PUBLIC enum spyrert_status spyrert_device_close(struct spyrert_device *dev)
 	RT_CHECK_FORK(dev->lib);
 	objects = __atomic_load_n(&dev->objects, __ATOMIC_ACQUIRE);
 	if (objects)
-		return rt_fail(SPYRERT_ERROR_BUSY,
-			       "%u streams, events or programs of the device are left; destroy them first",
-			       objects);
+		return rt_fail(
+			SPYRERT_ERROR_BUSY,
+			"%u streams, events or programs of the device are left; destroy them first",
+			objects);
 	session_quiesce(dev->session, dev->def);
 	for (s = dev->session; s; s = next) {
 		next = s->older;
@@ -167,7 +170,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_close(struct spyrert_device *dev)
 	return SPYRERT_SUCCESS;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_device_recover(struct spyrert_device *dev, uint64_t timeout_ns)
+RT_PUBLIC enum spyrert_status spyrert_device_recover(struct spyrert_device *dev,
+						     uint64_t timeout_ns)
 {
 	int64_t deadline = rt_deadline(timeout_ns);
 	struct spyrert_stream *old_def;
@@ -177,7 +181,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_recover(struct spyrert_device *dev,
 	int i, n, found;
 
 	if (!dev)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_device_recover: device is NULL");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_device_recover: device is NULL");
 	RT_CHECK_FORK(dev->lib);
 	pthread_mutex_lock(&dev->lock);
 	s = dev->session;
@@ -199,7 +204,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_recover(struct spyrert_device *dev,
 	}
 	old_def = dev->def;
 	for (;;) {
-		/* The node's number may have changed: the card is known by its place, then by its number. */
+		/* The node's number may have changed: the card is known by its place, then by its
+		 * number. */
 		found = 0;
 		n = dev->lib->be->scan(dev->lib->be_state, cards, RT_MAX_CARDS);
 		for (i = 0; i < n && !found; i++) {
@@ -233,7 +239,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_recover(struct spyrert_device *dev,
 	dev->session = fresh;
 	pthread_mutex_unlock(&dev->lock);
 	session_quiesce(s, old_def);
-	rt_log(dev->lib, RT_LOG_ERROR, "device recovered, generation %u", fresh->info.reset_generation);
+	rt_log(dev->lib, RT_LOG_ERROR, "device recovered, generation %u",
+	       fresh->info.reset_generation);
 	return SPYRERT_SUCCESS;
 }
 
@@ -249,8 +256,8 @@ RT_PUBLIC struct spyrert_stream *spyrert_default_stream(struct spyrert_device *d
 	return def;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_device_get_props(struct spyrert_device *dev,
-						       struct spyrert_device_props *out, size_t size)
+RT_PUBLIC enum spyrert_status
+spyrert_device_get_props(struct spyrert_device *dev, struct spyrert_device_props *out, size_t size)
 {
 	struct spyrert_device_props p = { 0 };
 	const struct drm_spyre_device_info *i;
@@ -258,7 +265,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_get_props(struct spyrert_device *de
 	struct rt_session *s;
 
 	if (!out)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_device_get_props: props is NULL");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_device_get_props: props is NULL");
 	RT_CHECK_SIZE(size);
 	s = rt_device_session(dev, &status);
 	if (!s)
@@ -290,7 +298,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_get_props(struct spyrert_device *de
 }
 
 RT_PUBLIC enum spyrert_status spyrert_device_get_health(struct spyrert_device *dev,
-							struct spyrert_device_health *out, size_t size)
+							struct spyrert_device_health *out,
+							size_t size)
 {
 	struct spyrert_device_health h = { 0 };
 	struct drm_spyre_telemetry t = { 0 };
@@ -301,7 +310,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_get_health(struct spyrert_device *d
 	int err;
 
 	if (!out)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_device_get_health: health is NULL");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_device_get_health: health is NULL");
 	RT_CHECK_SIZE(size);
 	s = rt_device_session(dev, &status);
 	if (!s)
@@ -337,8 +347,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_get_health(struct spyrert_device *d
 	return SPYRERT_SUCCESS;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_device_get_usage(struct spyrert_device *dev,
-						       struct spyrert_device_usage *out, size_t size)
+RT_PUBLIC enum spyrert_status
+spyrert_device_get_usage(struct spyrert_device *dev, struct spyrert_device_usage *out, size_t size)
 {
 	struct spyrert_device_usage u = { 0 };
 	struct drm_spyre_usage d = { 0 };
@@ -347,7 +357,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_get_usage(struct spyrert_device *de
 	int err;
 
 	if (!out)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_device_get_usage: usage is NULL");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_device_get_usage: usage is NULL");
 	RT_CHECK_SIZE(size);
 	s = rt_device_session(dev, &status);
 	if (!s)
@@ -388,7 +399,8 @@ static enum spyrert_status ras_read(struct spyrert_device *dev, uint32_t flags, 
 	int err;
 
 	if (!count || (*count && !records))
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "reading RAS records: NULL argument");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "reading RAS records: NULL argument");
 	RT_CHECK_SIZE(size);
 	s = rt_device_session(dev, &status);
 	if (!s)
@@ -442,7 +454,8 @@ static enum spyrert_status ras_read(struct spyrert_device *dev, uint32_t flags, 
 }
 
 RT_PUBLIC enum spyrert_status spyrert_ras_read(struct spyrert_device *dev, uint64_t after,
-					       struct spyrert_ras *records, size_t *count, size_t size)
+					       struct spyrert_ras *records, size_t *count,
+					       size_t size)
 {
 	return ras_read(dev, 0, after, records, count, size);
 }
@@ -454,7 +467,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_ras_read(struct spyrert_device *dev
 	return ras_read(dev, DRM_SPYRE_RAS_CARD, after, records, count, size);
 }
 
-RT_PUBLIC enum spyrert_status spyrert_device_synchronize(struct spyrert_device *dev, uint64_t timeout_ns)
+RT_PUBLIC enum spyrert_status spyrert_device_synchronize(struct spyrert_device *dev,
+							 uint64_t timeout_ns)
 {
 	int64_t deadline = rt_deadline(timeout_ns);
 	enum spyrert_status ret = SPYRERT_SUCCESS, status;
@@ -492,7 +506,8 @@ RT_PUBLIC enum spyrert_status spyrert_activity_subscribe(struct spyrert_device *
 	struct spyrert_stream *st;
 
 	if (!dev)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_activity_subscribe: device is NULL");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_activity_subscribe: device is NULL");
 	RT_CHECK_FORK(dev->lib);
 	pthread_mutex_lock(&dev->lock);
 	dev->activity_arg = arg;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events. Recording submits a SIGNAL of the stream's timeline, so an event is a timeline and a value: a
- * later record on another stream can never be mistaken for an earlier one, and the card waits for events
- * of other streams without the host.
+ * Events. Recording submits a SIGNAL of the stream's timeline, so an event is a timeline and a
+ * value: a later record on another stream can never be mistaken for an earlier one, and the card
+ * waits for events of other streams without the host.
  */
 #include "rt.h"
 
@@ -18,7 +18,8 @@ RT_PUBLIC enum spyrert_status spyrert_event_create(struct spyrert_device *dev, u
 	struct rt_session *s;
 
 	if (!out)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_event_create: event is NULL");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_event_create: event is NULL");
 	if (flags & ~SPYRERT_EVENT_NO_TIMING)
 		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "unknown event flags %#x", flags);
 	s = rt_device_session(dev, &status);
@@ -39,7 +40,8 @@ RT_PUBLIC enum spyrert_status spyrert_event_create(struct spyrert_device *dev, u
 }
 
 /* Gives up what is recorded; the card may not have written the time slot yet. */
-static void forget(struct rt_session *s, struct rt_timeline *tl, uint64_t value, struct rt_slot *time)
+static void forget(struct rt_session *s, struct rt_timeline *tl, uint64_t value,
+		   struct rt_slot *time)
 {
 	if (time)
 		rt_slot_retire(s, time, tl, value);
@@ -75,7 +77,8 @@ static enum spyrert_status check_event(struct spyrert_event *ev)
 	return SPYRERT_SUCCESS;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_event_record(struct spyrert_event *ev, struct spyrert_stream *st)
+RT_PUBLIC enum spyrert_status spyrert_event_record(struct spyrert_event *ev,
+						   struct spyrert_stream *st)
 {
 	struct rt_slot *time = NULL, *old_time;
 	struct rt_timeline *old;
@@ -90,12 +93,14 @@ RT_PUBLIC enum spyrert_status spyrert_event_record(struct spyrert_event *ev, str
 		return status;
 	if (st->session != ev->session) {
 		rt_stream_commit(st);
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "event and stream are of different devices");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "event and stream are of different devices");
 	}
 	if (!(ev->flags & SPYRERT_EVENT_NO_TIMING)) {
 		status = rt_slot_get(st->session, &time);
 		if (!status)
-			status = rt_stream_cb(st, SPYRE_CB_TIMESTAMP, SPYRE_CB_F_BARRIER | SPYRE_CB_F_HOST,
+			status = rt_stream_cb(st, SPYRE_CB_TIMESTAMP,
+					      SPYRE_CB_F_BARRIER | SPYRE_CB_F_HOST,
 					      SPYRERT_ACTIVITY_TIMESTAMP, &cb);
 		if (!status)
 			cb->u.sync.addr = htole64(time->hmva);
@@ -139,7 +144,8 @@ static struct rt_timeline *recorded(struct spyrert_event *ev, uint64_t *value)
 	return tl;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_stream_wait_event(struct spyrert_stream *st, struct spyrert_event *ev)
+RT_PUBLIC enum spyrert_status spyrert_stream_wait_event(struct spyrert_stream *st,
+							struct spyrert_event *ev)
 {
 	enum spyrert_status status;
 	struct rt_timeline *tl;
@@ -152,7 +158,8 @@ RT_PUBLIC enum spyrert_status spyrert_stream_wait_event(struct spyrert_stream *s
 		return status;
 	tl = recorded(ev, &value);
 	if (st->session != ev->session)
-		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "event and stream are of different devices");
+		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+				 "event and stream are of different devices");
 	else if (tl)
 		status = rt_stream_wait_timeline(st, tl, value);
 	rt_stream_commit(st);
@@ -165,7 +172,8 @@ static enum spyrert_status never(struct rt_timeline *tl)
 	if (rt_lost(tl->session))
 		return rt_fail_lost();
 	return rt_fail(SPYRERT_ERROR_DEPENDENCY,
-		       "stream %u failed or was reset before it got to the event; see spyrert_stream_error()",
+		       "stream %u failed or was reset before it got to the event; see "
+		       "spyrert_stream_error()",
 		       tl->stream_id);
 }
 
@@ -187,12 +195,15 @@ RT_PUBLIC enum spyrert_status spyrert_event_query(struct spyrert_event *ev)
 		rt_session_check(ev->session, false);
 		reach = rt_timeline_reached(tl, value);
 	}
-	status = reach == RT_REACHED ? SPYRERT_SUCCESS : reach == RT_NOT_YET ? SPYRERT_NOT_READY : never(tl);
+	status = reach == RT_REACHED   ? SPYRERT_SUCCESS
+		 : reach == RT_NOT_YET ? SPYRERT_NOT_READY
+				       : never(tl);
 	rt_timeline_put(tl);
 	return status;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_event_synchronize(struct spyrert_event *ev, uint64_t timeout_ns)
+RT_PUBLIC enum spyrert_status spyrert_event_synchronize(struct spyrert_event *ev,
+							uint64_t timeout_ns)
 {
 	int64_t deadline = rt_deadline(timeout_ns), start, now;
 	struct rt_host_region *r;
@@ -248,7 +259,8 @@ RT_PUBLIC enum spyrert_status spyrert_event_timestamp(struct spyrert_event *ev, 
 	enum spyrert_status status;
 
 	if (!cycles)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_event_timestamp: cycles is NULL");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_event_timestamp: cycles is NULL");
 	status = spyrert_event_query(ev);
 	if (status)
 		return status;
@@ -263,8 +275,8 @@ RT_PUBLIC enum spyrert_status spyrert_event_timestamp(struct spyrert_event *ev, 
 	return status;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_event_elapsed(struct spyrert_event *start, struct spyrert_event *end,
-						    double *ns)
+RT_PUBLIC enum spyrert_status spyrert_event_elapsed(struct spyrert_event *start,
+						    struct spyrert_event *end, double *ns)
 {
 	enum spyrert_status status;
 	uint64_t a, b;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Two treaps over the same blocks: by address, with the largest free size of each subtree, which
- * answers "which block is this" and "first fit"; and the free ones by size, which answers "best fit".
- * Every operation is O(log n), and nothing depends on the number of regions but trimming.
+ * answers "which block is this" and "first fit"; and the free ones by size, which answers "best
+ * fit". Every operation is O(log n), and nothing depends on the number of regions but trimming.
  */
 #include "heap.h"
 

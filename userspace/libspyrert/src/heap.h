@@ -38,8 +38,8 @@ struct rt_block {
 
 struct rt_heap {
 	/*
-	 * Provides a region of at least *size bytes: 0 and *base, *size, *cookie set, or a negative errno.
-	 * want is what would be good to have, need the least that helps.
+	 * Provides a region of at least *size bytes: 0 and *base, *size, *cookie set, or a negative
+	 * errno. want is what would be good to have, need the least that helps.
 	 */
 	int (*grow)(void *opaque, uint64_t need, uint64_t want, uint64_t *base, uint64_t *size,
 		    void **cookie);

@@ -35,7 +35,8 @@ int64_t rt_deadline(uint64_t timeout_ns)
 	return timeout_ns > (uint64_t)(INT64_MAX - now) ? INT64_MAX : now + (int64_t)timeout_ns;
 }
 
-/* The page of .alive is MADV_WIPEONFORK: no system call and no global is needed to notice a fork. */
+/* The page of .alive is MADV_WIPEONFORK: no system call and no global is needed to notice a fork.
+ */
 bool rt_forked(struct spyrert *lib)
 {
 	return !__atomic_load_n(lib->alive, __ATOMIC_RELAXED);
@@ -86,7 +87,8 @@ static enum spyrert_status load_model(struct spyrert *lib)
 			const char *slash = strrchr(self.dli_fname, '/');
 			int dir = slash ? (int)(slash - self.dli_fname) : 1;
 
-			if (snprintf(path, sizeof(path), "%.*s/%s", dir, slash ? self.dli_fname : ".",
+			if (snprintf(path, sizeof(path), "%.*s/%s", dir,
+				     slash ? self.dli_fname : ".",
 				     RT_MODEL_SONAME) < (int)sizeof(path))
 				lib->dl = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 		}
@@ -127,8 +129,9 @@ RT_PUBLIC enum spyrert_status spyrert_init(const char *backend, struct spyrert *
 		return rt_fail(SPYRERT_ERROR_HOST_MEMORY, "spyrert_init: out of memory");
 	}
 	if (madvise(lib->alive, 4096, MADV_WIPEONFORK)) {
-		status = rt_fail(SPYRERT_ERROR_NOT_SUPPORTED,
-				 "spyrert_init: the kernel lacks MADV_WIPEONFORK (Linux 4.14 or later)");
+		status = rt_fail(
+			SPYRERT_ERROR_NOT_SUPPORTED,
+			"spyrert_init: the kernel lacks MADV_WIPEONFORK (Linux 4.14 or later)");
 		goto fail;
 	}
 	*lib->alive = 1;
@@ -149,7 +152,8 @@ RT_PUBLIC enum spyrert_status spyrert_init(const char *backend, struct spyrert *
 
 		if (*end || n < 1 || n > INT_MAX) {
 			status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
-					 "AIU_WORLD_SIZE is '%s'; it must be a number from 1 on", env);
+					 "AIU_WORLD_SIZE is '%s'; it must be a number from 1 on",
+					 env);
 			goto fail;
 		}
 		lib->world = (int)n;
@@ -190,7 +194,8 @@ RT_PUBLIC enum spyrert_status spyrert_exit(struct spyrert *lib)
 		return rt_fail(SPYRERT_ERROR_BUSY, "%u devices are still open; close them first",
 			       lib->devices);
 	lib->be->exit(lib->be_state);
-	/* The backend's shared object stays loaded: threads of its runtime may still be returning. */
+	/* The backend's shared object stays loaded: threads of its runtime may still be returning.
+	 */
 	munmap(lib->alive, 4096);
 	free(lib->visible);
 	free(lib);
@@ -244,7 +249,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_count(struct spyrert *lib, int *cou
 	int n;
 
 	if (!lib || !count)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_device_count: NULL argument");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_device_count: NULL argument");
 	RT_CHECK_FORK(lib);
 	cards = calloc(RT_MAX_CARDS, sizeof(*cards));
 	if (!cards)
@@ -273,11 +279,13 @@ static enum spyrert_status find_card(struct spyrert *lib, int index, struct rt_c
 		return rt_fail(SPYRERT_ERROR_SYSTEM, "cannot look for cards: %s", strerror(-n));
 	if (!n)
 		return rt_fail(SPYRERT_ERROR_NO_DEVICE,
-			       "no Spyre card that works was found (backend %s); check 'lspci -d 1014:06a7', "
-			       "that the spyre module is loaded, and SPYRE_DEVICES", lib->be->name);
+			       "no Spyre card that works was found (backend %s); check 'lspci -d "
+			       "1014:06a7', "
+			       "that the spyre module is loaded, and SPYRE_DEVICES",
+			       lib->be->name);
 	if (index < 0 || index >= n)
-		return rt_fail(SPYRERT_ERROR_NO_DEVICE, "there is no card %d; cards are 0 to %d", index,
-			       n - 1);
+		return rt_fail(SPYRERT_ERROR_NO_DEVICE, "there is no card %d; cards are 0 to %d",
+			       index, n - 1);
 	return SPYRERT_SUCCESS;
 }
 
@@ -295,7 +303,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_get_info(struct spyrert *lib, int i
 	struct rt_card card;
 
 	if (!lib || !info)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_device_get_info: NULL argument");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_device_get_info: NULL argument");
 	RT_CHECK_SIZE(size);
 	RT_CHECK_FORK(lib);
 	status = find_card(lib, index, &card);
@@ -305,8 +314,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_get_info(struct spyrert *lib, int i
 }
 
 /*
- * Two cards are under one switch when the paths of their PCI devices share two bridges below the root:
- * a root port and the switch's upstream port.
+ * Two cards are under one switch when the paths of their PCI devices share two bridges below the
+ * root: a root port and the switch's upstream port.
  */
 RT_PUBLIC enum spyrert_status spyrert_device_topology(struct spyrert *lib, int a, int b,
 						      enum spyrert_link *link)
@@ -316,7 +325,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_topology(struct spyrert *lib, int a
 	int i, shared = 0;
 
 	if (!lib || !link)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_device_topology: NULL argument");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_device_topology: NULL argument");
 	RT_CHECK_FORK(lib);
 	status = find_card(lib, a, &ca);
 	if (!status)
@@ -328,7 +338,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_topology(struct spyrert *lib, int a
 		return SPYRERT_SUCCESS;
 	}
 	*link = SPYRERT_LINK_SYSTEM;
-	if (strncmp(ca.syspath, "/sys/devices/pci", 16) || strncmp(cb.syspath, "/sys/devices/pci", 16))
+	if (strncmp(ca.syspath, "/sys/devices/pci", 16) ||
+	    strncmp(cb.syspath, "/sys/devices/pci", 16))
 		return SPYRERT_SUCCESS;
 	/* Components after /sys/devices: the root bus, then bridges. */
 	for (i = 12; ca.syspath[i] && ca.syspath[i] == cb.syspath[i]; i++)
@@ -349,7 +360,8 @@ RT_PUBLIC enum spyrert_status spyrert_device_open(struct spyrert *lib, int index
 	struct spyrert_device *dev;
 
 	if (!lib || !out)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_device_open: NULL argument");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_device_open: NULL argument");
 	RT_CHECK_FORK(lib);
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
@@ -390,14 +402,15 @@ static void decode(char *buf, size_t size, unsigned long request, const void *ar
 		const struct drm_spyre_vm_bind *a = arg;
 
 		snprintf(buf, size, "%s handle %u segment %u size %#llx addr %#llx space %u",
-			 a->op ? "unmap" : "map", a->handle, a->segment, (unsigned long long)a->size,
-			 (unsigned long long)a->addr, a->space);
+			 a->op ? "unmap" : "map", a->handle, a->segment,
+			 (unsigned long long)a->size, (unsigned long long)a->addr, a->space);
 		break;
 	}
 	case DRM_IOCTL_SPYRE_QUEUE_CREATE: {
 		const struct drm_spyre_queue_create *a = arg;
 
-		snprintf(buf, size, "entries %u priority %u queue %u", a->entries, a->priority, a->queue);
+		snprintf(buf, size, "entries %u priority %u queue %u", a->entries, a->priority,
+			 a->queue);
 		break;
 	}
 	case DRM_IOCTL_SPYRE_QUEUE_DESTROY:
@@ -410,7 +423,8 @@ static void decode(char *buf, size_t size, unsigned long request, const void *ar
 		const struct drm_spyre_wait_entry *e = (const void *)(uintptr_t)a->entries;
 
 		snprintf(buf, size, "count %u kind %u handle %u value %llu timeout %lld", a->count,
-			 e->kind, e->handle, (unsigned long long)e->value, (long long)a->timeout_ns);
+			 e->kind, e->handle, (unsigned long long)e->value,
+			 (long long)a->timeout_ns);
 		break;
 	}
 	default:

@@ -66,7 +66,8 @@ static void vm_unmap(struct rt_session *s, uint64_t addr, uint32_t space)
 	rt_ioctl(s, DRM_IOCTL_SPYRE_VM_BIND, &b, "VM_BIND");
 }
 
-/* One region in one of the segments first to last; halves the wish while the card is too full for it. */
+/* One region in one of the segments first to last; halves the wish while the card is too full for
+ * it. */
 static int grow_device(struct rt_session *s, uint64_t need, uint64_t want, uint32_t first,
 		       uint32_t last, uint64_t *base, uint64_t *size, void **cookie)
 {
@@ -113,8 +114,8 @@ static int grow_tensor(void *opaque, uint64_t need, uint64_t want, uint64_t *bas
 static int grow_program(void *opaque, uint64_t need, uint64_t want, uint64_t *base, uint64_t *size,
 			void **cookie)
 {
-	return grow_device(opaque, need, want, SPYRE_PROGRAM_SEGMENT, SPYRE_PROGRAM_SEGMENT, base, size,
-			   cookie);
+	return grow_device(opaque, need, want, SPYRE_PROGRAM_SEGMENT, SPYRE_PROGRAM_SEGMENT, base,
+			   size, cookie);
 }
 
 static void release_device(void *opaque, uint64_t base, uint64_t size, void *cookie)
@@ -123,8 +124,8 @@ static void release_device(void *opaque, uint64_t base, uint64_t size, void *coo
 
 	if (!rt_lost(s)) {
 		vm_unmap(s, base, 0);
-		rt_log(s->lib, RT_LOG_MEM, "region %#llx + %#llx given back", (unsigned long long)base,
-		       (unsigned long long)size);
+		rt_log(s->lib, RT_LOG_MEM, "region %#llx + %#llx given back",
+		       (unsigned long long)base, (unsigned long long)size);
 	}
 	bo_close(s, (uint32_t)(uintptr_t)cookie);
 }
@@ -242,7 +243,8 @@ void rt_pending_reap(struct rt_session *s)
 		}
 		*link = p->next;
 		rt_heap_free(&s->tensor, p->block);
-		/* The reference goes outside of mem_lock: the last one frees the timeline's slot. */
+		/* The reference goes outside of mem_lock: the last one frees the timeline's slot.
+		 */
 		p->next = s->spare;
 		s->spare = p;
 	}
@@ -278,7 +280,8 @@ static const char *size_text(char *buf, size_t len, uint64_t bytes)
 	return buf;
 }
 
-static enum spyrert_status fail_oom(struct rt_session *s, struct rt_heap *heap, uint64_t bytes, int err)
+static enum spyrert_status fail_oom(struct rt_session *s, struct rt_heap *heap, uint64_t bytes,
+				    int err)
 {
 	struct drm_spyre_memory_info info = { 0 };
 	struct spyrert_memory_stats st;
@@ -286,26 +289,31 @@ static enum spyrert_status fail_oom(struct rt_session *s, struct rt_heap *heap, 
 	uint64_t largest;
 
 	if (err == -E2BIG)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
-			       "an allocation of %llu bytes is larger than a segment (16 GiB); split it",
-			       (unsigned long long)bytes);
+		return rt_fail(
+			SPYRERT_ERROR_INVALID_ARGUMENT,
+			"an allocation of %llu bytes is larger than a segment (16 GiB); split it",
+			(unsigned long long)bytes);
 	if (err != -ENOSPC)
 		return rt_errno(s, err, "allocating device memory");
 	rt_query(s, DRM_SPYRE_QUERY_MEMORY, &info, sizeof(info));
 	rt_heap_get_stats(heap, &st);
 	largest = st.largest_free > info.largest_free ? st.largest_free : info.largest_free;
-	return rt_fail(SPYRERT_ERROR_OUT_OF_MEMORY,
-		       "out of device memory: requested %s; capacity %s, used on the card %s, of which this "
-		       "device holds %s (%s allocated); largest free %s; free tensors, call "
-		       "spyrert_empty_cache() in processes that keep regions, or use smaller batches",
-		       size_text(req, sizeof(req), bytes), size_text(cap, sizeof(cap), info.total),
-		       size_text(used, sizeof(used), info.used),
-		       size_text(res, sizeof(res), s->tensor.stats.reserved + s->program.stats.reserved),
-		       size_text(mine, sizeof(mine), s->tensor.stats.allocated + s->program.stats.allocated),
-		       size_text(large, sizeof(large), largest));
+	return rt_fail(
+		SPYRERT_ERROR_OUT_OF_MEMORY,
+		"out of device memory: requested %s; capacity %s, used on the card %s, of which "
+		"this "
+		"device holds %s (%s allocated); largest free %s; free tensors, call "
+		"spyrert_empty_cache() in processes that keep regions, or use smaller batches",
+		size_text(req, sizeof(req), bytes), size_text(cap, sizeof(cap), info.total),
+		size_text(used, sizeof(used), info.used),
+		size_text(res, sizeof(res), s->tensor.stats.reserved + s->program.stats.reserved),
+		size_text(mine, sizeof(mine),
+			  s->tensor.stats.allocated + s->program.stats.allocated),
+		size_text(large, sizeof(large), largest));
 }
 
-/* From one of the device heaps; on exhaustion what other heaps and finished frees hold is given back. */
+/* From one of the device heaps; on exhaustion what other heaps and finished frees hold is given
+ * back. */
 static enum spyrert_status device_alloc(struct rt_session *s, struct rt_heap *heap, uint64_t bytes,
 					struct rt_block **block)
 {
@@ -326,8 +334,8 @@ static enum spyrert_status device_alloc(struct rt_session *s, struct rt_heap *he
 	if (err)
 		status = fail_oom(s, heap, bytes, err);
 	else
-		rt_log(s->lib, RT_LOG_MEM, "alloc %#llx + %#llx", (unsigned long long)(*block)->addr,
-		       (unsigned long long)(*block)->size);
+		rt_log(s->lib, RT_LOG_MEM, "alloc %#llx + %#llx",
+		       (unsigned long long)(*block)->addr, (unsigned long long)(*block)->size);
 	pthread_mutex_unlock(&s->mem_lock);
 	drop_spare(s);
 	return status;
@@ -345,7 +353,8 @@ void rt_program_free(struct rt_session *s, struct rt_block *block)
 	pthread_mutex_unlock(&s->mem_lock);
 }
 
-RT_PUBLIC enum spyrert_status spyrert_malloc(struct spyrert_device *dev, uint64_t bytes, spyrert_ptr *ptr)
+RT_PUBLIC enum spyrert_status spyrert_malloc(struct spyrert_device *dev, uint64_t bytes,
+					     spyrert_ptr *ptr)
 {
 	enum spyrert_status status;
 	struct rt_block *block;
@@ -368,7 +377,8 @@ RT_PUBLIC enum spyrert_status spyrert_malloc(struct spyrert_device *dev, uint64_
 }
 
 /* The block that starts at ptr, for freeing it; mem_lock held. */
-static struct rt_block *block_to_free(struct rt_session *s, spyrert_ptr ptr, enum spyrert_status *status)
+static struct rt_block *block_to_free(struct rt_session *s, spyrert_ptr ptr,
+				      enum spyrert_status *status)
 {
 	struct rt_block *b = rt_heap_find(&s->tensor, ptr);
 
@@ -377,7 +387,8 @@ static struct rt_block *block_to_free(struct rt_session *s, spyrert_ptr ptr, enu
 		return b;
 	if (b && b->owner)
 		*status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
-				  "%#llx was freed already by spyrert_free_async()", (unsigned long long)ptr);
+				  "%#llx was freed already by spyrert_free_async()",
+				  (unsigned long long)ptr);
 	else if (b)
 		*status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
 				  "%#llx lies inside the allocation at %#llx; free that address",
@@ -419,7 +430,8 @@ RT_PUBLIC enum spyrert_status spyrert_malloc_async(struct spyrert_stream *st, ui
 	uint64_t size;
 
 	if (!st || !ptr)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_malloc_async: NULL argument");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_malloc_async: NULL argument");
 	RT_CHECK_FORK(st->dev->lib);
 	s = st->session;
 	if (rt_lost(s))
@@ -433,7 +445,8 @@ RT_PUBLIC enum spyrert_status spyrert_malloc_async(struct spyrert_stream *st, ui
 	pthread_mutex_lock(&s->mem_lock);
 	for (link = &s->pending; (p = *link); link = &p->next)
 		if (p->timeline == st->timeline && p->block->size >= size &&
-		    p->block->size <= size + size / 8 && (!best || p->block->size < (*best)->block->size))
+		    p->block->size <= size + size / 8 &&
+		    (!best || p->block->size < (*best)->block->size))
 			best = link;
 	if (best) {
 		p = *best;
@@ -465,7 +478,8 @@ RT_PUBLIC enum spyrert_status spyrert_free_async(struct spyrert_stream *st, spyr
 	uint64_t value;
 
 	if (!st)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_free_async: stream is NULL");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_free_async: stream is NULL");
 	if (!ptr) {
 		RT_CHECK_FORK(st->dev->lib);
 		return SPYRERT_SUCCESS;
@@ -577,7 +591,8 @@ uint64_t rt_pinned_hmva(struct rt_session *s, const void *ptr, uint64_t bytes)
 	return hmva;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_host_alloc(struct spyrert_device *dev, size_t bytes, void **ptr)
+RT_PUBLIC enum spyrert_status spyrert_host_alloc(struct spyrert_device *dev, size_t bytes,
+						 void **ptr)
 {
 	enum spyrert_status status;
 	struct rt_block *block;
@@ -630,9 +645,11 @@ RT_PUBLIC enum spyrert_status spyrert_host_free(struct spyrert_device *dev, void
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (!b)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
-			       "%p is not the start of a pinned allocation of this device, or was freed "
-			       "already", ptr);
+		return rt_fail(
+			SPYRERT_ERROR_INVALID_ARGUMENT,
+			"%p is not the start of a pinned allocation of this device, or was freed "
+			"already",
+			ptr);
 	return SPYRERT_SUCCESS;
 }
 
@@ -645,7 +662,8 @@ RT_PUBLIC enum spyrert_status spyrert_pointer_query(struct spyrert_device *dev, 
 	struct rt_block *b;
 
 	if (!out)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_pointer_query: info is NULL");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_pointer_query: info is NULL");
 	RT_CHECK_SIZE(size);
 	s = rt_device_session(dev, &status);
 	if (!s)
@@ -671,8 +689,10 @@ RT_PUBLIC enum spyrert_status spyrert_pointer_query(struct spyrert_device *dev, 
 	return SPYRERT_SUCCESS;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_host_pointer_query(struct spyrert_device *dev, const void *ptr,
-							 struct spyrert_pointer_info *out, size_t size)
+RT_PUBLIC enum spyrert_status spyrert_host_pointer_query(struct spyrert_device *dev,
+							 const void *ptr,
+							 struct spyrert_pointer_info *out,
+							 size_t size)
 {
 	struct spyrert_pointer_info i = { 0 };
 	enum spyrert_status status;
@@ -681,7 +701,8 @@ RT_PUBLIC enum spyrert_status spyrert_host_pointer_query(struct spyrert_device *
 	struct rt_block *b;
 
 	if (!out)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_host_pointer_query: info is NULL");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_host_pointer_query: info is NULL");
 	RT_CHECK_SIZE(size);
 	s = rt_device_session(dev, &status);
 	if (!s)
@@ -716,7 +737,8 @@ RT_PUBLIC enum spyrert_status spyrert_memory_get_info(struct spyrert_device *dev
 	int err;
 
 	if (!out)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_memory_get_info: info is NULL");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_memory_get_info: info is NULL");
 	RT_CHECK_SIZE(size);
 	s = rt_device_session(dev, &status);
 	if (!s)
@@ -770,7 +792,8 @@ RT_PUBLIC enum spyrert_status spyrert_memory_set_policy(struct spyrert_device *d
 	struct rt_session *s;
 
 	if (policy != SPYRERT_BEST_FIT && policy != SPYRERT_FIRST_FIT)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "unknown allocation policy %d", (int)policy);
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "unknown allocation policy %d",
+			       (int)policy);
 	s = rt_device_session(dev, &status);
 	if (!s)
 		return status;
@@ -844,8 +867,8 @@ void rt_memory_reap(struct rt_session *s)
 }
 
 /*
- * Slots: one stick of pinned memory each, for words the card writes or waits for. A stick apart so that
- * no two writers share a cache line.
+ * Slots: one stick of pinned memory each, for words the card writes or waits for. A stick apart so
+ * that no two writers share a cache line.
  */
 enum spyrert_status rt_slot_get(struct rt_session *s, struct rt_slot **out)
 {
@@ -886,7 +909,8 @@ void rt_slot_put(struct rt_session *s, struct rt_slot *slot)
 	pthread_mutex_unlock(&s->mem_lock);
 }
 
-void rt_slot_retire(struct rt_session *s, struct rt_slot *slot, struct rt_timeline *tl, uint64_t value)
+void rt_slot_retire(struct rt_session *s, struct rt_slot *slot, struct rt_timeline *tl,
+		    uint64_t value)
 {
 	struct rt_event_slot *e = malloc(sizeof(*e));
 

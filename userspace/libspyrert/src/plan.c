@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reading SpyreCode. Two spellings of some properties are in circulation, and numbers are JSON strings
- * or JSON numbers; both are accepted. Whatever is wrong is said with the command's place and name.
+ * Reading SpyreCode. Two spellings of some properties are in circulation, and numbers are JSON
+ * strings or JSON numbers; both are accepted. Whatever is wrong is said with the command's place
+ * and name.
  */
 #include "rt.h"
 #include "plan.h"
@@ -54,8 +55,8 @@ static enum spyrert_status number(struct parser *p, const char *name, json_t *v,
 		return BAD(p, "property '%s' is missing", name);
 	if (json_is_integer(v)) {
 		if (json_integer_value(v) < 0)
-			return BAD(p, "'%s' is %" JSON_INTEGER_FORMAT "; it must not be negative", name,
-				   json_integer_value(v));
+			return BAD(p, "'%s' is %" JSON_INTEGER_FORMAT "; it must not be negative",
+				   name, json_integer_value(v));
 		*out = (uint64_t)json_integer_value(v);
 		return SPYRERT_SUCCESS;
 	}
@@ -80,7 +81,8 @@ static enum spyrert_status string(struct parser *p, const char *name, json_t *v,
 }
 
 /* A device address of the program segment, as the distance from its base. */
-static enum spyrert_status device_address(struct parser *p, const char *name, json_t *v, uint64_t *offset)
+static enum spyrert_status device_address(struct parser *p, const char *name, json_t *v,
+					  uint64_t *offset)
 {
 	enum spyrert_status status;
 	uint64_t addr;
@@ -89,12 +91,15 @@ static enum spyrert_status device_address(struct parser *p, const char *name, js
 	if (status)
 		return status;
 	if (addr < SPYRE_PROGRAM_BASE || addr >= SPYRE_PROGRAM_BASE + SPYRE_SEGMENT_SIZE)
-		return BAD(p, "'%s' 0x%" PRIx64 " is out of program segment bounds [0x%llx, 0x%llx)", name, addr,
-			   SPYRE_PROGRAM_BASE, SPYRE_PROGRAM_BASE + SPYRE_SEGMENT_SIZE);
+		return BAD(p,
+			   "'%s' 0x%" PRIx64 " is out of program segment bounds [0x%llx, 0x%llx)",
+			   name, addr, SPYRE_PROGRAM_BASE, SPYRE_PROGRAM_BASE + SPYRE_SEGMENT_SIZE);
 	if (addr % SPYRERT_STICK)
 		return BAD(p, "'%s' 0x%" PRIx64 " is not a multiple of 128", name, addr);
 	if (addr - SPYRE_PROGRAM_BASE >= p->plan->bytes)
-		return BAD(p, "'%s' 0x%" PRIx64 " lies behind the %" PRIu64 " bytes that Allocate asked for",
+		return BAD(p,
+			   "'%s' 0x%" PRIx64 " lies behind the %" PRIu64
+			   " bytes that Allocate asked for",
 			   name, addr, p->plan->bytes);
 	*offset = addr - SPYRE_PROGRAM_BASE;
 	return SPYRERT_SUCCESS;
@@ -131,7 +136,8 @@ static enum spyrert_status add_buffer(struct parser *p, const char *what, const 
 	if (find_buffer(p, name) >= 0)
 		return BAD(p, "%s '%s' already exists", what, name);
 	if (!size || size > MAX_BUFFER)
-		return BAD(p, "size %" PRIu64 " of buffer '%s' is not from 1 to %u", size, name, MAX_BUFFER);
+		return BAD(p, "size %" PRIu64 " of buffer '%s' is not from 1 to %u", size, name,
+			   MAX_BUFFER);
 	sizes = realloc(plan->buffers, (plan->nbuffers + 1) * sizeof(*sizes));
 	if (sizes)
 		plan->buffers = sizes;
@@ -153,8 +159,8 @@ static enum spyrert_status parse_allocate(struct parser *p)
 	if (status)
 		return status;
 	if (!p->plan->bytes || p->plan->bytes > MAX_JOB_BYTES)
-		return BAD(p, "size %" PRIu64 " is not from 1 to %llu, the program segment", p->plan->bytes,
-			   MAX_JOB_BYTES);
+		return BAD(p, "size %" PRIu64 " is not from 1 to %llu, the program segment",
+			   p->plan->bytes, MAX_JOB_BYTES);
 	if (p->plan->bytes % SPYRERT_STICK)
 		return BAD(p, "size %" PRIu64 " is not a multiple of 128", p->plan->bytes);
 	return SPYRERT_SUCCESS;
@@ -182,11 +188,14 @@ static enum spyrert_status parse_init(struct parser *p)
 		return status;
 	status = p->file(p->opaque, name, &data, &bytes);
 	if (status)
-		return status == SPYRERT_ERROR_BAD_SPYRECODE ? BAD(p, "file '%s' cannot be read", name) : status;
+		return status == SPYRERT_ERROR_BAD_SPYRECODE
+			       ? BAD(p, "file '%s' cannot be read", name)
+			       : status;
 	/* A file may be shorter by less than a stick: its padding is not stored. */
 	if ((bytes + SPYRERT_STICK - 1) / SPYRERT_STICK * SPYRERT_STICK < init->bytes) {
 		free(data);
-		return BAD(p, "file '%s' has %zu bytes, less than size %" PRIu64, name, bytes, init->bytes);
+		return BAD(p, "file '%s' has %zu bytes, less than size %" PRIu64, name, bytes,
+			   init->bytes);
 	}
 	padded = realloc(data, init->bytes);
 	if (!padded) {
@@ -215,7 +224,8 @@ static enum spyrert_status parse_symbols(struct parser *p, json_t *hcm, struct r
 		return BAD(p, "hcm: %zu symbols; at most %u are possible", json_array_size(list),
 			   SPYRE_JOB_SYMBOLS);
 	if (json_array_size(list) * 8 > step->bytes)
-		return BAD(p, "hcm: %zu symbols do not fit 'size' %" PRIu64, json_array_size(list), step->bytes);
+		return BAD(p, "hcm: %zu symbols do not fit 'size' %" PRIu64, json_array_size(list),
+			   step->bytes);
 	step->symbols = calloc(json_array_size(list) + 1, sizeof(*step->symbols));
 	if (!step->symbols)
 		return rt_fail(SPYRERT_ERROR_HOST_MEMORY, "out of memory");
@@ -230,8 +240,8 @@ static enum spyrert_status parse_symbols(struct parser *p, json_t *hcm, struct r
 			if (status)
 				return status;
 			if (value >= SPYRE_JOB_SYMBOLS)
-				return BAD(p, "hcm: argument %" PRIu64 " of symbol %zu is above %u", value, i,
-					   SPYRE_JOB_SYMBOLS - 1);
+				return BAD(p, "hcm: argument %" PRIu64 " of symbol %zu is above %u",
+					   value, i, SPYRE_JOB_SYMBOLS - 1);
 			sym->argument = (int32_t)value;
 			if (value + 1 > p->plan->arguments)
 				p->plan->arguments = (uint32_t)value + 1;
@@ -288,7 +298,8 @@ static enum spyrert_status parse_host(struct parser *p, struct rt_step *step)
 		errno = 0;
 		strtoll(s, &end, 10);
 		if (!*s || *end || errno)
-			return BAD(p, "element %zu of 'ishape' is '%s', which is not a number", i, s);
+			return BAD(p, "element %zu of 'ishape' is '%s', which is not a number", i,
+				   s);
 	}
 	oshape = property(p, "oshape", NULL);
 	if (oshape && !json_is_array(oshape))
@@ -313,7 +324,8 @@ static enum spyrert_status parse_host(struct parser *p, struct rt_step *step)
 		own = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &err);
 		free(data);
 		if (!own)
-			return BAD(p, "'%s' line %d: %s", json_string_value(hcm), err.line, err.text);
+			return BAD(p, "'%s' line %d: %s", json_string_value(hcm), err.line,
+				   err.text);
 		hcm = own;
 	}
 	if (!json_is_object(hcm))
@@ -366,8 +378,8 @@ static enum spyrert_status parse_transfer(struct parser *p, struct rt_step *step
 		return BAD(p, "host_handle '%s' names no buffer", handle);
 	step->buffer = (uint32_t)buffer;
 	if (step->bytes > p->plan->buffers[buffer])
-		return BAD(p, "size %" PRIu64 " is more than the %" PRIu64 " bytes of buffer '%s'", step->bytes,
-			   p->plan->buffers[buffer], handle);
+		return BAD(p, "size %" PRIu64 " is more than the %" PRIu64 " bytes of buffer '%s'",
+			   step->bytes, p->plan->buffers[buffer], handle);
 	return SPYRERT_SUCCESS;
 }
 
@@ -399,7 +411,8 @@ static enum spyrert_status parse_prep(struct parser *p, json_t *prep)
 	p->plan_name = "JobPreparationPlan";
 	if (!json_is_array(prep) || json_array_size(prep) < 2)
 		return rt_fail(SPYRERT_ERROR_BAD_SPYRECODE,
-			       "JobPreparationPlan must be an array of at least two commands: Allocate, then "
+			       "JobPreparationPlan must be an array of at least two commands: "
+			       "Allocate, then "
 			       "InitTransfer");
 	p->plan->inits = calloc(json_array_size(prep), sizeof(*p->plan->inits));
 	if (!p->plan->inits)
@@ -455,8 +468,9 @@ static enum spyrert_status parse_exec(struct parser *p, json_t *exec)
 		p->command = "ComputeOnHost";
 		if (i + 2 >= n || steps[i + 1].kind != RT_STEP_H2D ||
 		    steps[i + 1].buffer != steps[i].buffer || steps[i + 2].kind != RT_STEP_COMPUTE)
-			return BAD(p, "step ordering violation: a host compute is followed by exactly one "
-				   "transfer of its buffer to the card and one ComputeOnDevice");
+			return BAD(p, "step ordering violation: a host compute is followed by "
+				      "exactly one "
+				      "transfer of its buffer to the card and one ComputeOnDevice");
 	}
 	for (i = 0; i < n; i++)
 		if (steps[i].kind == RT_STEP_COMPUTE)
@@ -476,12 +490,13 @@ enum spyrert_status rt_plan_parse(const char *json, size_t bytes, rt_file_fn fil
 	memset(plan, 0, sizeof(*plan));
 	root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &err);
 	if (!root)
-		return rt_fail(SPYRERT_ERROR_BAD_SPYRECODE, "spyrecode.json line %d column %d: %s", err.line,
-			       err.column, err.text);
+		return rt_fail(SPYRERT_ERROR_BAD_SPYRECODE, "spyrecode.json line %d column %d: %s",
+			       err.line, err.column, err.text);
 	if (!json_is_object(root))
 		status = rt_fail(SPYRERT_ERROR_BAD_SPYRECODE, "spyrecode.json is not an object");
 	else if (!json_object_get(root, "JobPreparationPlan"))
-		status = rt_fail(SPYRERT_ERROR_BAD_SPYRECODE, "spyrecode.json lacks 'JobPreparationPlan'");
+		status = rt_fail(SPYRERT_ERROR_BAD_SPYRECODE,
+				 "spyrecode.json lacks 'JobPreparationPlan'");
 	else if (!json_object_get(root, "JobExecPlan"))
 		status = rt_fail(SPYRERT_ERROR_BAD_SPYRECODE, "spyrecode.json lacks 'JobExecPlan'");
 	else

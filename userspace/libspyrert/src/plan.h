@@ -26,7 +26,7 @@ enum rt_step_kind { RT_STEP_HOST, RT_STEP_H2D, RT_STEP_D2H, RT_STEP_COMPUTE };
 
 struct rt_step {
 	enum rt_step_kind kind;
-	uint64_t offset;	/* H2D, D2H, COMPUTE: device address from the start of the allocation */
+	uint64_t offset; /* H2D, D2H, COMPUTE: device address from the start of the allocation */
 	uint64_t bytes;		/* H2D, D2H; HOST: size of the buffer */
 	uint32_t buffer;	/* HOST: output, H2D: source, D2H: destination */
 	/* HOST */
@@ -46,7 +46,8 @@ struct rt_plan {
 };
 
 /* Gives the content of a file that the plan names, to be freed with free(). */
-typedef enum spyrert_status (*rt_file_fn)(void *opaque, const char *name, uint8_t **data, size_t *bytes);
+typedef enum spyrert_status (*rt_file_fn)(void *opaque, const char *name, uint8_t **data,
+					  size_t *bytes);
 
 enum spyrert_status rt_plan_parse(const char *json, size_t bytes, rt_file_fn file, void *opaque,
 				  struct rt_plan *plan);

@@ -2,8 +2,8 @@
 /*
  * Programs: prepared once, kept as long as loads or launches refer to them, found again by content.
  *
- * Addresses of a plan count from the base of the program segment as the compiler assumed it; they move
- * by the distance to where the allocation really lies.
+ * Addresses of a plan count from the base of the program segment as the compiler assumed it; they
+ * move by the distance to where the allocation really lies.
  */
 #include "rt.h"
 #include "plan.h"
@@ -33,8 +33,8 @@ struct spyrert_program {
 	bool simple;			/* one compute, symbols are the arguments as they are */
 
 	/*
-	 * A plan that transfers writes the same card memory at each launch: launches of other streams wait
-	 * for the last one.
+	 * A plan that transfers writes the same card memory at each launch: launches of other
+	 * streams wait for the last one.
 	 */
 	pthread_mutex_t order;
 	struct rt_timeline *last;
@@ -71,7 +71,8 @@ static bool same_plan(const struct rt_plan *a, const struct rt_plan *b)
 	    a->nbuffers != b->nbuffers || a->arguments != b->arguments)
 		return false;
 	for (i = 0; i < a->ninits; i++)
-		if (a->inits[i].offset != b->inits[i].offset || a->inits[i].bytes != b->inits[i].bytes ||
+		if (a->inits[i].offset != b->inits[i].offset ||
+		    a->inits[i].bytes != b->inits[i].bytes ||
 		    memcmp(a->inits[i].data, b->inits[i].data, a->inits[i].bytes))
 			return false;
 	for (i = 0; i < a->nsteps; i++) {
@@ -96,7 +97,8 @@ static const struct spyre_job_header *job_at(const struct rt_plan *plan, uint64_
 	for (i = plan->ninits; i-- > 0;) {
 		const struct rt_init *in = &plan->inits[i];
 
-		if (offset >= in->offset && offset - in->offset + sizeof(struct spyre_job_header) <= in->bytes)
+		if (offset >= in->offset &&
+		    offset - in->offset + sizeof(struct spyre_job_header) <= in->bytes)
 			return (const void *)(in->data + (offset - in->offset));
 	}
 	return NULL;
@@ -119,18 +121,23 @@ static enum spyrert_status look_at_jobs(struct spyrert_program *p)
 			continue;
 		h = job_at(plan, step->offset);
 		if (!h || le32toh(h->magic) != SPYRE_JOB_MAGIC)
-			return rt_fail(SPYRERT_ERROR_BAD_SPYRECODE,
-				       "JobExecPlan[%u] ComputeOnDevice: there is no job binary at 0x%llx", i,
-				       SPYRE_PROGRAM_BASE + (unsigned long long)step->offset);
+			return rt_fail(
+				SPYRERT_ERROR_BAD_SPYRECODE,
+				"JobExecPlan[%u] ComputeOnDevice: there is no job binary at 0x%llx",
+				i, SPYRE_PROGRAM_BASE + (unsigned long long)step->offset);
 		n = le32toh(h->nsymbols);
 		if (n > SPYRE_JOB_SYMBOLS)
-			return rt_fail(SPYRERT_ERROR_BAD_SPYRECODE, "the job binary names %u symbols; at most %u "
-				       "are possible", n, SPYRE_JOB_SYMBOLS);
-		if (i >= 2 && plan->steps[i - 1].kind == RT_STEP_H2D && plan->steps[i - 2].kind == RT_STEP_HOST)
+			return rt_fail(SPYRERT_ERROR_BAD_SPYRECODE,
+				       "the job binary names %u symbols; at most %u "
+				       "are possible",
+				       n, SPYRE_JOB_SYMBOLS);
+		if (i >= 2 && plan->steps[i - 1].kind == RT_STEP_H2D &&
+		    plan->steps[i - 2].kind == RT_STEP_HOST)
 			host = &plan->steps[i - 2];
 		if (host && host->nsymbols != n && n)
 			return rt_fail(SPYRERT_ERROR_BAD_SPYRECODE,
-				       "JobExecPlan[%u] ComputeOnHost: hcm gives %u symbols, the job binary takes %u",
+				       "JobExecPlan[%u] ComputeOnHost: hcm gives %u symbols, the "
+				       "job binary takes %u",
 				       i - 2, host->nsymbols, n);
 		if (!host && n > args)
 			args = n;
@@ -208,8 +215,8 @@ static void program_free(struct spyrert_program *p)
 }
 
 /* Takes the plan over, also on failure. */
-static enum spyrert_status prepare(struct spyrert_device *dev, struct rt_session *s, struct rt_plan *plan,
-				   struct spyrert_program **out)
+static enum spyrert_status prepare(struct spyrert_device *dev, struct rt_session *s,
+				   struct rt_plan *plan, struct spyrert_program **out)
 {
 	enum spyrert_status status;
 	struct spyrert_program *p, *q;
@@ -344,7 +351,8 @@ struct memory_files {
 	size_t n;
 };
 
-static enum spyrert_status memory_file(void *opaque, const char *name, uint8_t **data, size_t *bytes)
+static enum spyrert_status memory_file(void *opaque, const char *name, uint8_t **data,
+				       size_t *bytes)
 {
 	const struct memory_files *m = opaque;
 	size_t i;
@@ -377,7 +385,8 @@ RT_PUBLIC enum spyrert_status spyrert_program_load(struct spyrert_device *dev, c
 	int err;
 
 	if (!path || !out)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_program_load: NULL argument");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_program_load: NULL argument");
 	s = rt_device_session(dev, &status);
 	if (!s)
 		return status;
@@ -392,7 +401,8 @@ RT_PUBLIC enum spyrert_status spyrert_program_load(struct spyrert_device *dev, c
 		goto out;
 	err = read_file(name, &json, &bytes);
 	if (err) {
-		status = rt_fail(SPYRERT_ERROR_BAD_SPYRECODE, "required file '%s': %s", name, strerror(err));
+		status = rt_fail(SPYRERT_ERROR_BAD_SPYRECODE, "required file '%s': %s", name,
+				 strerror(err));
 		goto out;
 	}
 	status = rt_plan_parse((const char *)json, bytes, dir_file, (void *)(uintptr_t)path, &plan);
@@ -404,9 +414,11 @@ out:
 	return status;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_program_load_memory(struct spyrert_device *dev, const char *json,
-							  size_t json_bytes, const struct spyrert_file *files,
-							  size_t nfiles, struct spyrert_program **out)
+RT_PUBLIC enum spyrert_status spyrert_program_load_memory(struct spyrert_device *dev,
+							  const char *json, size_t json_bytes,
+							  const struct spyrert_file *files,
+							  size_t nfiles,
+							  struct spyrert_program **out)
 {
 	struct memory_files m = { .files = files, .n = nfiles };
 	enum spyrert_status status;
@@ -414,7 +426,8 @@ RT_PUBLIC enum spyrert_status spyrert_program_load_memory(struct spyrert_device 
 	struct rt_plan plan;
 
 	if (!json || !out || (nfiles && !files))
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_program_load_memory: NULL argument");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_program_load_memory: NULL argument");
 	s = rt_device_session(dev, &status);
 	if (!s)
 		return status;
@@ -425,18 +438,22 @@ RT_PUBLIC enum spyrert_status spyrert_program_load_memory(struct spyrert_device 
 	return status;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_program_load_binary(struct spyrert_device *dev, const void *data,
-							  size_t bytes, struct spyrert_program **out)
+RT_PUBLIC enum spyrert_status spyrert_program_load_binary(struct spyrert_device *dev,
+							  const void *data, size_t bytes,
+							  struct spyrert_program **out)
 {
 	enum spyrert_status status;
 	struct rt_plan plan = { 0 };
 	struct rt_session *s;
 
 	if (!data || !out)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_program_load_binary: NULL argument");
-	if (bytes < sizeof(struct spyre_job_header) || bytes % SPYRERT_STICK || bytes > SPYRE_JOB_MAX)
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_program_load_binary: NULL argument");
+	if (bytes < sizeof(struct spyre_job_header) || bytes % SPYRERT_STICK ||
+	    bytes > SPYRE_JOB_MAX)
 		return rt_fail(SPYRERT_ERROR_BAD_SPYRECODE,
-			       "a job binary has a multiple of 128 bytes, at least 128 and at most 16 MiB, not %zu",
+			       "a job binary has a multiple of 128 bytes, at least 128 and at most "
+			       "16 MiB, not %zu",
 			       bytes);
 	s = rt_device_session(dev, &status);
 	if (!s)
@@ -462,14 +479,15 @@ RT_PUBLIC enum spyrert_status spyrert_program_load_binary(struct spyrert_device 
 	return status;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_program_get_info(struct spyrert_program *p,
-						       struct spyrert_program_info *out, size_t size)
+RT_PUBLIC enum spyrert_status
+spyrert_program_get_info(struct spyrert_program *p, struct spyrert_program_info *out, size_t size)
 {
 	struct spyrert_program_info i = { 0 };
 	size_t k;
 
 	if (!p || !out)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_program_get_info: NULL argument");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_program_get_info: NULL argument");
 	RT_CHECK_SIZE(size);
 	RT_CHECK_FORK(p->session->lib);
 	for (k = 0; k < p->plan.nsteps; k++) {
@@ -524,8 +542,8 @@ static enum spyrert_status submit_compute(struct spyrert_stream *st, struct spyr
 	enum spyrert_status status;
 	struct spyre_cb *cb;
 
-	status = rt_stream_cb(st, SPYRE_CB_COMPUTE, SPYRE_CB_F_BARRIER | flags, SPYRERT_ACTIVITY_COMPUTE,
-			      &cb);
+	status = rt_stream_cb(st, SPYRE_CB_COMPUTE, SPYRE_CB_F_BARRIER | flags,
+			      SPYRERT_ACTIVITY_COMPUTE, &cb);
 	if (status)
 		return status;
 	st->ops[(uint32_t)(st->head - 1) & (st->entries - 1)].program = p;
@@ -538,8 +556,8 @@ static enum spyrert_status submit_compute(struct spyrert_stream *st, struct spyr
 
 /* A symbol table in pinned memory, then the compute that reads it there. */
 static enum spyrert_status compute_direct(struct spyrert_stream *st, struct spyrert_program *p,
-					  uint64_t offset, const uint64_t *symbols, uint32_t core_mask,
-					  uint16_t flags)
+					  uint64_t offset, const uint64_t *symbols,
+					  uint32_t core_mask, uint16_t flags)
 {
 	const struct spyre_job_header *h = job_at(&p->plan, offset);
 	uint32_t n = le32toh(h->nsymbols), i;
@@ -600,8 +618,9 @@ static enum spyrert_status run_plan(struct spyrert_stream *st, struct spyrert_pr
 			bool in = s->kind == RT_STEP_H2D;
 			uint64_t dev = p->block->addr + s->offset, host = buf[s->buffer].hmva;
 
-			status = rt_stream_cb(st, in ? SPYRE_CB_DMAI : SPYRE_CB_DMAO, SPYRE_CB_F_BARRIER,
-					      in ? SPYRERT_ACTIVITY_H2D : SPYRERT_ACTIVITY_D2H, &cb);
+			status = rt_stream_cb(
+				st, in ? SPYRE_CB_DMAI : SPYRE_CB_DMAO, SPYRE_CB_F_BARRIER,
+				in ? SPYRERT_ACTIVITY_H2D : SPYRERT_ACTIVITY_D2H, &cb);
 			if (status)
 				break;
 			cb->u.dma.dst = htole64(in ? dev : host);
@@ -618,7 +637,8 @@ static enum spyrert_status run_plan(struct spyrert_stream *st, struct spyrert_pr
 							p->block->addr + plan->steps[i - 1].offset,
 							le32toh(h->nsymbols), core_mask, flags);
 			else
-				status = compute_direct(st, p, s->offset, symbols, core_mask, flags);
+				status =
+					compute_direct(st, p, s->offset, symbols, core_mask, flags);
 			break;
 		}
 		}
@@ -636,8 +656,8 @@ static enum spyrert_status run_plan(struct spyrert_stream *st, struct spyrert_pr
 }
 
 RT_PUBLIC enum spyrert_status spyrert_launch(struct spyrert_stream *st, struct spyrert_program *p,
-					     const uint64_t *symbols, uint32_t nsymbols, uint32_t core_mask,
-					     uint32_t flags)
+					     const uint64_t *symbols, uint32_t nsymbols,
+					     uint32_t core_mask, uint32_t flags)
 {
 	uint16_t cb_flags = flags & SPYRERT_LAUNCH_KEEP_LX ? SPYRE_CB_F_KEEP_LX : 0;
 	enum spyrert_status status;
@@ -660,8 +680,10 @@ RT_PUBLIC enum spyrert_status spyrert_launch(struct spyrert_stream *st, struct s
 	}
 	first = st->head;
 	if (p->session != st->session)
-		status = rt_fail(rt_lost(p->session) ? SPYRERT_ERROR_DEVICE_LOST : SPYRERT_ERROR_INVALID_ARGUMENT,
-				 "program and stream are of different devices, or the program was loaded before "
+		status = rt_fail(rt_lost(p->session) ? SPYRERT_ERROR_DEVICE_LOST
+						     : SPYRERT_ERROR_INVALID_ARGUMENT,
+				 "program and stream are of different devices, or the program was "
+				 "loaded before "
 				 "the device was lost");
 	else if (nsymbols != p->symbols || (nsymbols && !symbols))
 		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
@@ -669,8 +691,8 @@ RT_PUBLIC enum spyrert_status spyrert_launch(struct spyrert_stream *st, struct s
 				 symbols ? nsymbols : 0);
 	else if (core_mask && core_mask != p->core_mask)
 		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
-				 "the program was built for cores %#x and cannot run on %#x", p->core_mask,
-				 core_mask);
+				 "the program was built for cores %#x and cannot run on %#x",
+				 p->core_mask, core_mask);
 	if (status) {
 		rt_stream_commit(st);
 		if (ordered)
@@ -700,7 +722,8 @@ RT_PUBLIC enum spyrert_status spyrert_launch(struct spyrert_stream *st, struct s
 		uint32_t i;
 
 		for (i = 0; i < p->plan.nsteps && !status; i++)
-			status = compute_direct(st, p, p->plan.steps[i].offset, symbols, core_mask, cb_flags);
+			status = compute_direct(st, p, p->plan.steps[i].offset, symbols, core_mask,
+						cb_flags);
 	}
 	/* Whatever was submitted of it reads the program, after a failure too. */
 	if (st->head == first) {

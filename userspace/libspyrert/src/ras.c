@@ -28,9 +28,9 @@ static const struct ras_text {
 	{ SPYRE_RAS_BAD_PROGRAM, "RAS::CBRB::BadProgram",
 	  "The job binary failed its check and was not started.",
 	  "Build the job binary anew; spyre-dis shows where it is wrong." },
-	{ SPYRE_RAS_DEADLOCK, "RAS::CBRB::Deadlock",
-	  "No unit of the job could advance.",
-	  "Compare the listed units: each waits for a FIFO, a tag, a tile or a group that none of the others will serve." },
+	{ SPYRE_RAS_DEADLOCK, "RAS::CBRB::Deadlock", "No unit of the job could advance.",
+	  "Compare the listed units: each waits for a FIFO, a tag, a tile or a group that none of "
+	  "the others will serve." },
 	{ SPYRE_RAS_WATCHDOG, "RAS::CBRB::Watchdog",
 	  "The job did not end within its budget of modelled cycles.",
 	  "Check its loop counts, or raise the budget in the job binary." },
@@ -146,10 +146,12 @@ RT_PUBLIC int spyrert_ras_format(const struct spyrert_ras *r, char *buf, size_t 
 	if (r->card_status)
 		PUT(",\"status\":\"%s\"", rt_card_status_text(r->card_status));
 	if (r->syndrome)
-		PUT(",\"rb_hmierr_addr\":\"0x%llx\",\"rb_hmierr_syndrome\":%u,\"rb_hmierr_mode\":%u",
+		PUT(",\"rb_hmierr_addr\":\"0x%llx\",\"rb_hmierr_syndrome\":%u,\"rb_hmierr_mode\":%"
+		    "u",
 		    (unsigned long long)r->addr, r->syndrome, r->mode);
 	if (r->err_code)
-		PUT(",\"program_error\":\"%s\",\"pc\":%u", rt_prog_err_text(r->err_code), r->err_pc);
+		PUT(",\"program_error\":\"%s\",\"pc\":%u", rt_prog_err_text(r->err_code),
+		    r->err_pc);
 	if (r->err_code && r->err_core != 0xffff)
 		PUT(",\"core\":%u,\"unit\":\"%s\",\"corelet\":%u", r->err_core,
 		    rt_unit_name(r->err_unit & 0xff), r->err_unit >> 8);
@@ -159,8 +161,9 @@ RT_PUBLIC int spyrert_ras_format(const struct spyrert_ras *r, char *buf, size_t 
 			const struct spyrert_stuck *s = &r->stuck[i];
 
 			PUT("%s{\"core\":%u,\"unit\":\"%s\",\"corelet\":%u,\"pc\":%u,\"waits\":%u,"
-			    "\"number\":%u}", i ? "," : "", s->core, rt_unit_name(s->unit), s->corelet,
-			    s->pc, s->waits, s->number);
+			    "\"number\":%u}",
+			    i ? "," : "", s->core, rt_unit_name(s->unit), s->corelet, s->pc,
+			    s->waits, s->number);
 		}
 		PUT("]");
 	}

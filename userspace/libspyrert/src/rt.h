@@ -3,8 +3,8 @@
  * Insides of libspyrert.
  *
  * A device is a handle the user keeps; its session is one open of the card (one context). Recovery
- * replaces the session; streams, events and programs hold a reference to the session they were made in, so
- * what is left over from a lost one stays valid to be destroyed.
+ * replaces the session; streams, events and programs hold a reference to the session they were made
+ * in, so what is left over from a lost one stays valid to be destroyed.
  *
  * Locks, in the order in which they may nest:
  *   device.lock		the session pointer, lists of streams
@@ -122,9 +122,9 @@ struct spyrert_device {
 	struct rt_card card;
 	struct rt_session *session;
 	struct spyrert_stream *def;		/* default stream of the session */
-	struct spyrert_stream *streams;		/* the user's, of all sessions; the default is not in it */
+	struct spyrert_stream *streams; /* the user's, of all sessions; the default is not in it */
 	uint32_t next_stream;
-	unsigned int objects;			/* streams, events and programs of the user; atomic */
+	unsigned int objects; /* streams, events and programs of the user; atomic */
 	spyrert_activity_callback activity;	/* lock */
 	void *activity_arg;
 };
@@ -309,40 +309,46 @@ void rt_pending_reap(struct rt_session *s);
 /* The same, and time slots; no lock held. */
 void rt_memory_reap(struct rt_session *s);
 /* The slot is free once the timeline gets to value; takes over the reference to it. */
-void rt_slot_retire(struct rt_session *s, struct rt_slot *slot, struct rt_timeline *tl, uint64_t value);
+void rt_slot_retire(struct rt_session *s, struct rt_slot *slot, struct rt_timeline *tl,
+		    uint64_t value);
 
 /* stream.c */
 #define RT_INTERNAL_ID	UINT32_MAX
-/* The default stream and the user's streams of a session, held against destruction. NULL: no memory. */
-struct spyrert_stream **rt_stream_pin_all(struct spyrert_device *dev, struct rt_session *s, size_t *n);
+/* The default stream and the user's streams of a session, held against destruction. NULL: no
+ * memory. */
+struct spyrert_stream **rt_stream_pin_all(struct spyrert_device *dev, struct rt_session *s,
+					  size_t *n);
 void rt_stream_unpin_all(struct spyrert_stream **list, size_t n);
 enum spyrert_status rt_stream_new(struct spyrert_device *dev, struct rt_session *s, uint32_t id,
-				  const struct spyrert_stream_attr *attr, struct spyrert_stream **out);
+				  const struct spyrert_stream_attr *attr,
+				  struct spyrert_stream **out);
 enum spyrert_status rt_stream_end(struct spyrert_stream *st);
 /*
- * Locks a stream for submission: checks fork, loss and the sticky error and takes the queue. On success
- * the lock is held.
+ * Locks a stream for submission: checks fork, loss and the sticky error and takes the queue. On
+ * success the lock is held.
  */
 enum spyrert_status rt_stream_begin(struct spyrert_stream *st);
 /* Publishes what was written, and unlocks. After a failure too: what was written is whole. */
 void rt_stream_commit(struct spyrert_stream *st);
 /*
- * The next control block, zeroed but for type, flags, cookie and timeout; waits for room and may give
- * up the lock for it. flags: SPYRE_CB_F_BARRIER and those of single types.
+ * The next control block, zeroed but for type, flags, cookie and timeout; waits for room and may
+ * give up the lock for it. flags: SPYRE_CB_F_BARRIER and those of single types.
  */
 enum spyrert_status rt_stream_cb(struct spyrert_stream *st, uint16_t type, uint16_t flags,
 				 enum spyrert_activity_kind kind, struct spyre_cb **cb);
 /* fn(arg) once all entries written so far are done. On failure fn is not called. */
 enum spyrert_status rt_stream_defer(struct spyrert_stream *st,
-				    void (*fn)(struct spyrert_stream *stream, void *arg), void *arg);
+				    void (*fn)(struct spyrert_stream *stream, void *arg),
+				    void *arg);
 /* Waits until done >= target. Lock held; given up while waiting. */
-enum spyrert_status rt_stream_wait_locked(struct spyrert_stream *st, uint64_t target, int64_t deadline);
+enum spyrert_status rt_stream_wait_locked(struct spyrert_stream *st, uint64_t target,
+					  int64_t deadline);
 /* Notices progress and errors. Lock held. */
 void rt_stream_reap(struct spyrert_stream *st);
 enum spyrert_status rt_stream_sticky(struct spyrert_stream *st);
 /*
- * Space for a symbol table that is good until the next entry is done, and room for that entry, so that
- * rt_stream_cb() and rt_stream_symbols_used() can follow without giving up the lock.
+ * Space for a symbol table that is good until the next entry is done, and room for that entry, so
+ * that rt_stream_cb() and rt_stream_symbols_used() can follow without giving up the lock.
  */
 enum spyrert_status rt_stream_symbols(struct spyrert_stream *st, uint32_t bytes, void **cpu,
 				      uint64_t *hmva);

@@ -100,12 +100,15 @@ enum spyrert_status rt_errno(struct rt_session *s, int err, const char *what)
 	case EMFILE:
 	case EDQUOT:
 		rt_query(s, DRM_SPYRE_QUERY_LIMITS, &lim, sizeof(lim));
-		return rt_fail(SPYRERT_ERROR_LIMIT,
-			       "%s: limit reached: contexts %u of %u on the card, %u of %u for this user; "
-			       "queues %u of %u on the card, %u of %u for this user; end other programs or "
-			       "use fewer streams", what, lim.contexts_used, lim.contexts_max,
-			       lim.contexts_user_used, lim.contexts_user_max, lim.queues_used,
-			       lim.queues_max, lim.queues_user_used, lim.queues_user_max);
+		return rt_fail(
+			SPYRERT_ERROR_LIMIT,
+			"%s: limit reached: contexts %u of %u on the card, %u of %u for this user; "
+			"queues %u of %u on the card, %u of %u for this user; end other programs "
+			"or "
+			"use fewer streams",
+			what, lim.contexts_used, lim.contexts_max, lim.contexts_user_used,
+			lim.contexts_user_max, lim.queues_used, lim.queues_max,
+			lim.queues_user_used, lim.queues_user_max);
 	case ETIME:
 		return rt_fail(SPYRERT_ERROR_TIMEOUT, "%s: timeout", what);
 	case EINVAL:
@@ -132,10 +135,12 @@ static const struct {
 	[SPYRE_ERR_WATCHDOG] = { SPYRERT_ERROR_WATCHDOG,
 				 "the program did not end within its budget of cycles" },
 	[SPYRE_ERR_PROGRAM] = { SPYRERT_ERROR_PROGRAM, "a unit failed while running" },
-	[SPYRE_ERR_TIMEOUT] = { SPYRERT_ERROR_CARD_TIMEOUT, "the operation's card-time timeout expired" },
+	[SPYRE_ERR_TIMEOUT] = { SPYRERT_ERROR_CARD_TIMEOUT,
+				"the operation's card-time timeout expired" },
 	[SPYRE_ERR_CANCELLED] = { SPYRERT_ERROR_CANCELLED, "cancelled" },
 	[SPYRE_ERR_RESET] = { SPYRERT_ERROR_RESET, "in flight when the card was reset" },
-	[SPYRE_ERR_LX_LOST] = { SPYRERT_ERROR_PROGRAM, "another job ran since the LX was to be kept" },
+	[SPYRE_ERR_LX_LOST] = { SPYRERT_ERROR_PROGRAM,
+				"another job ran since the LX was to be kept" },
 	[SPYRE_ERR_CORES] = { SPYRERT_ERROR_HARDWARE, "a core of the program is not available" },
 	[SPYRE_ERR_HW] = { SPYRERT_ERROR_HARDWARE, "engine abort or uncorrectable memory error" },
 	[SPYRE_ERR_QUEUE] = { SPYRERT_ERROR_INTERNAL, "the card found the queue in disorder" },
@@ -168,7 +173,8 @@ static const char *const prog_errs[] = {
 	[SPYRE_PE_DIGEST] = "its content does not match its digest",
 	[SPYRE_PE_CORE_MASK] = "core mask and directory differ",
 	[SPYRE_PE_PROGRAM] = "program table: range, unit or missing RETURN",
-	[SPYRE_PE_UNIT] = "directory: unknown unit, named twice, out of order, or a program of another unit",
+	[SPYRE_PE_UNIT] =
+		"directory: unknown unit, named twice, out of order, or a program of another unit",
 	[SPYRE_PE_INIT] = "register or symbol number of an initial value",
 	[SPYRE_PE_OPCODE] = "operation unknown, or not of this unit",
 	[SPYRE_PE_FIELD] = "a field of an instruction is out of range or not 0",

@@ -2,14 +2,14 @@
 /*
  * Streams: one queue of the card each.
  *
- * Submission on a busy queue is a few stores: fill the slot, publish the tail in shadow memory, and look
- * whether the card wants a doorbell. The memory-ordering argument stands in publish().
+ * Submission on a busy queue is a few stores: fill the slot, publish the tail in shadow memory, and
+ * look whether the card wants a doorbell. The memory-ordering argument stands in publish().
  *
  * Every control block carries the barrier flag unless it is a further piece of the same copy, so a
  * stream executes in order; streams overlap with each other.
  *
- * The card writes the status page; everything here that reads it takes progress from .done with acquire,
- * so that what a control block wrote is seen by whoever saw it done.
+ * The card writes the status page; everything here that reads it takes progress from .done with
+ * acquire, so that what a control block wrote is seen by whoever saw it done.
  */
 #include "rt.h"
 
@@ -151,7 +151,8 @@ static enum spyrert_status take_queue(struct spyrert_stream *st)
 	if (st->ring_map)
 		st->status_map = be->map(s->be_dev, st->q.status_offset, st->q.status_size, false);
 	if (st->status_map && !be->doorbell)
-		st->doorbell_map = be->map(s->be_dev, st->q.doorbell_offset, SPYRE_DB_PAGE_SIZE, true);
+		st->doorbell_map =
+			be->map(s->be_dev, st->q.doorbell_offset, SPYRE_DB_PAGE_SIZE, true);
 	if (!st->ring_map || !st->status_map || (!be->doorbell && !st->doorbell_map)) {
 		status = rt_fail(SPYRERT_ERROR_SYSTEM, "cannot map the queue of a stream: %s",
 				 strerror(errno));
@@ -172,7 +173,8 @@ static enum spyrert_status take_queue(struct spyrert_stream *st)
 	st->harvested = st->head;
 	st->base = st->head;
 	st->mapped = true;
-	rt_log(s->lib, RT_LOG_STREAM, "stream %u: queue %u, %u entries", st->id, st->q.queue, st->entries);
+	rt_log(s->lib, RT_LOG_STREAM, "stream %u: queue %u, %u entries", st->id, st->q.queue,
+	       st->entries);
 	return SPYRERT_SUCCESS;
 fail:
 	free(st->ops);
@@ -204,9 +206,9 @@ static void ring_doorbell(struct spyrert_stream *st, uint32_t tail)
  *	H3: load status.event_idx		C3: load shadow.tail, acquire
  *	H4: ring if event_idx was passed	C4: sleep if the tail did not move
  *
- * H1 is a release: a card that sees the tail sees the slots. H2 and C2 forbid that H3 misses C1 and C3
- * misses H1 both (store buffering), so an idle card is either rung or finds the tail by itself. On a
- * busy queue event_idx stands behind: no MMIO.
+ * H1 is a release: a card that sees the tail sees the slots. H2 and C2 forbid that H3 misses C1 and
+ * C3 misses H1 both (store buffering), so an idle card is either rung or finds the tail by itself.
+ * On a busy queue event_idx stands behind: no MMIO.
  */
 static void publish(struct spyrert_stream *st)
 {
@@ -227,8 +229,8 @@ void rt_stream_publish(struct spyrert_stream *st)
 	publish(st);
 }
 
-/* A word that the stream may wait for was written: wake a parked card. The fence pairs with the card's
- * between its store of .parked and its last look at the word. */
+/* A word that the stream may wait for was written: wake a parked card. The fence pairs with the
+ * card's between its store of .parked and its last look at the word. */
 static void wake_parked(struct spyrert_stream *st)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -281,7 +283,8 @@ static void find_ras(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 			break;
 		for (i = 0; i < rd.count; i++) {
 			st->ras_seen = raw[i].seq;
-			/* The name of a queue is used again; the cookie is not. A queue's own error has none. */
+			/* The name of a queue is used again; the cookie is not. A queue's own error
+			 * has none. */
 			if (raw[i].queue != st->q.queue || raw[i].entry != entry ||
 			    (raw[i].cookie && raw[i].cookie != cookie))
 				continue;
@@ -309,7 +312,8 @@ static void describe(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 		[SPYRE_WAIT_TILE] = "for the load of tile",
 		[SPYRE_WAIT_GROUP] = "for members of group",
 	};
-	static const char *const modes[] = { "access", "fetch", "load", "store", "host read", "host write" };
+	static const char *const modes[] = { "access", "fetch",	    "load",
+					     "store",  "host read", "host write" };
 	static const char *const syndromes[] = {
 		"unknown reason", "not mapped", "no permission", "unaligned", "out of range",
 		"host memory did not answer", "uncorrectable memory error", "cancelled",
@@ -329,7 +333,8 @@ static void describe(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 	case SPYRE_ERR_FAULT:
 		if (!rb)
 			break;
-		PUT(": %s at %#" PRIx64, rb->rb_hmierr_mode < 6 ? modes[rb->rb_hmierr_mode] : "access",
+		PUT(": %s at %#" PRIx64,
+		    rb->rb_hmierr_mode < 6 ? modes[rb->rb_hmierr_mode] : "access",
 		    (uint64_t)rb->rb_hmierr_addr);
 		if (rb->rb_hmierr_mode < SPYRE_HMI_HOST_READ)
 			PUT(" (segment %" PRIu64 " + %#" PRIx64 ")",
@@ -337,8 +342,8 @@ static void describe(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 			    (uint64_t)(rb->rb_hmierr_addr & (SPYRE_SEGMENT_SIZE - 1)));
 		PUT(": %s", rb->rb_hmierr_syndrome < 8 ? syndromes[rb->rb_hmierr_syndrome] : "?");
 		if (op->kind == SPYRERT_ACTIVITY_COMPUTE && rb->err_core < SPYRE_CORES)
-			PUT(", core %u %s corelet %u pc %u", rb->err_core, rt_unit_name(rb->err_unit & 0xff),
-			    rb->err_unit >> 8, rb->err_pc);
+			PUT(", core %u %s corelet %u pc %u", rb->err_core,
+			    rt_unit_name(rb->err_unit & 0xff), rb->err_unit >> 8, rb->err_pc);
 		break;
 	case SPYRE_ERR_BAD_PROGRAM:
 	case SPYRE_ERR_PROGRAM:
@@ -349,20 +354,22 @@ static void describe(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 			PUT(", core %u", rb->err_core);
 		if ((rb->err_unit & 0xff) < SPYRE_UNITS && rb->err_code >= SPYRE_PE_OPCODE)
 			PUT(" %s corelet %u", rt_unit_name(rb->err_unit & 0xff), rb->err_unit >> 8);
-		PUT(rb->err_code >= SPYRE_PE_OPCODE ? ", instruction %u" : ", at byte %u", rb->err_pc);
+		PUT(rb->err_code >= SPYRE_PE_OPCODE ? ", instruction %u" : ", at byte %u",
+		    rb->err_pc);
 		break;
 	case SPYRE_ERR_DEADLOCK:
 		PUT(": %u units are stuck", e->ras.code ? e->ras.nstuck : rb ? rb->nstuck : 0);
 		for (i = 0; i < e->ras.nstuck_listed && i < 6; i++) {
 			const struct spyrert_stuck *u = &e->ras.stuck[i];
 
-			PUT("; core %u %s corelet %u at pc %u waits %s %u", u->core, rt_unit_name(u->unit),
-			    u->corelet, u->pc, u->waits >= 1 && u->waits <= 5 ? waits[u->waits] : "for",
-			    u->number);
+			PUT("; core %u %s corelet %u at pc %u waits %s %u", u->core,
+			    rt_unit_name(u->unit), u->corelet, u->pc,
+			    u->waits >= 1 && u->waits <= 5 ? waits[u->waits] : "for", u->number);
 		}
 		break;
 	case SPYRE_ERR_CANCELLED:
-		PUT(" because another stream of this device failed; look at spyrert_stream_error() of the "
+		PUT(" because another stream of this device failed; look at spyrert_stream_error() "
+		    "of the "
 		    "others");
 		break;
 	}
@@ -372,8 +379,8 @@ static void describe(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 #undef PUT
 }
 
-static void stream_fail_host(struct spyrert_stream *st, enum spyrert_status status, uint64_t operation,
-			     const char *text)
+static void stream_fail_host(struct spyrert_stream *st, enum spyrert_status status,
+			     uint64_t operation, const char *text)
 {
 	struct spyrert_error_info *e;
 
@@ -434,7 +441,8 @@ static void harvest(struct spyrert_stream *st, uint64_t upto)
 		int i;
 
 		if (!op->response || !st->activity ||
-		    le32toh(__atomic_load_n(&rb->valid, __ATOMIC_ACQUIRE)) != (uint32_t)st->harvested + 1)
+		    le32toh(__atomic_load_n(&rb->valid, __ATOMIC_ACQUIRE)) !=
+			    (uint32_t)st->harvested + 1)
 			continue;
 		a.kind = op->kind;
 		a.stream = st->id;
@@ -495,11 +503,13 @@ void rt_stream_reap(struct spyrert_stream *st)
 	d32 = load_done(st);
 	done = st->published - (uint32_t)((uint32_t)st->published - d32);
 	/* error and error_entry are one 8-byte store; they come before done passes the entry. */
-	pair = le64toh(__atomic_load_n((const uint64_t *)(const void *)&st->status->error, __ATOMIC_ACQUIRE));
+	pair = le64toh(__atomic_load_n((const uint64_t *)(const void *)&st->status->error,
+				       __ATOMIC_ACQUIRE));
 	err = (uint32_t)pair;
 	if (!st->error) {
 		if (rt_lost(st->session) ||
-		    le32toh(__atomic_load_n(&st->status->state, __ATOMIC_RELAXED)) == SPYRE_QUEUE_LOST)
+		    le32toh(__atomic_load_n(&st->status->state, __ATOMIC_RELAXED)) ==
+			    SPYRE_QUEUE_LOST)
 			stream_fail_lost(st);
 		else if (err)
 			stream_fail_card(st, err, (uint32_t)(pair >> 32));
@@ -529,17 +539,20 @@ static void check_deps(struct spyrert_stream *st)
 		if (rt_stream_reset_locked(st))
 			return;
 		snprintf(text, sizeof(text),
-			 "stream %u, operation %" PRIu64 " waits for an event of stream %u, which failed or was "
-			 "reset before it got there; work behind the wait was cancelled; reset or destroy the "
-			 "stream", st->id, operation, other);
+			 "stream %u, operation %" PRIu64
+			 " waits for an event of stream %u, which failed or was "
+			 "reset before it got there; work behind the wait was cancelled; reset or "
+			 "destroy the "
+			 "stream",
+			 st->id, operation, other);
 		stream_fail_host(st, SPYRERT_ERROR_DEPENDENCY, operation, text);
 		return;
 	}
 }
 
 /*
- * Looks after every stream of the session, so that failures travel along waits even when nobody waits
- * for the stream that failed. No lock held. now: even if that was done a moment ago.
+ * Looks after every stream of the session, so that failures travel along waits even when nobody
+ * waits for the stream that failed. No lock held. now: even if that was done a moment ago.
  */
 void rt_session_check(struct rt_session *s, bool now)
 {
@@ -570,8 +583,8 @@ static bool reached(struct spyrert_stream *st, uint32_t target)
 }
 
 /*
- * One wait without the lock: spins as long as recent waits make it seem worthwhile, then sleeps in the
- * kernel until target, an error, or the deadline.
+ * One wait without the lock: spins as long as recent waits make it seem worthwhile, then sleeps in
+ * the kernel until target, an error, or the deadline.
  */
 static int wait_once(struct spyrert_stream *st, uint32_t target, int64_t deadline)
 {
@@ -588,7 +601,8 @@ static int wait_once(struct spyrert_stream *st, uint32_t target, int64_t deadlin
 			if (reached(st, target) ||
 			    __atomic_load_n(&st->status->error, __ATOMIC_RELAXED)) {
 				spin = (uint32_t)(now - start) * 2 + SPIN_MIN_NS;
-				__atomic_store_n(&st->spin_ns, spin < SPIN_MAX_NS ? spin : SPIN_MAX_NS,
+				__atomic_store_n(&st->spin_ns,
+						 spin < SPIN_MAX_NS ? spin : SPIN_MAX_NS,
 						 __ATOMIC_RELAXED);
 				return 0;
 			}
@@ -604,7 +618,8 @@ static int wait_once(struct spyrert_stream *st, uint32_t target, int64_t deadlin
 	return rt_ioctl(st->session, DRM_IOCTL_SPYRE_WAIT, &w, "WAIT");
 }
 
-enum spyrert_status rt_stream_wait_locked(struct spyrert_stream *st, uint64_t target, int64_t deadline)
+enum spyrert_status rt_stream_wait_locked(struct spyrert_stream *st, uint64_t target,
+					  int64_t deadline)
 {
 	int64_t slept = 0, began;
 	int err;
@@ -619,7 +634,8 @@ enum spyrert_status rt_stream_wait_locked(struct spyrert_stream *st, uint64_t ta
 		if (st->done < target)
 			check_deps(st);
 		/* Work before the failed operation was done all the same. */
-		if (st->error && (!st->error->operation || st->error->operation + st->base - 1 < target))
+		if (st->error &&
+		    (!st->error->operation || st->error->operation + st->base - 1 < target))
 			return rt_stream_sticky(st);
 		if (st->done >= target)
 			return SPYRERT_SUCCESS;
@@ -627,8 +643,9 @@ enum spyrert_status rt_stream_wait_locked(struct spyrert_stream *st, uint64_t ta
 			return rt_fail(SPYRERT_ERROR_CANCELLED, "the stream was destroyed");
 		if (rt_now_ns() >= deadline)
 			return rt_fail(SPYRERT_ERROR_TIMEOUT,
-				       "stream %u: operation %" PRIu64 " is not done yet, %" PRIu64 " are", st->id,
-				       target - st->base, st->done - st->base);
+				       "stream %u: operation %" PRIu64 " is not done yet, %" PRIu64
+				       " are",
+				       st->id, target - st->base, st->done - st->base);
 		pthread_mutex_unlock(&st->lock);
 		began = rt_now_ns();
 		err = wait_once(st, (uint32_t)target, deadline);
@@ -641,7 +658,8 @@ enum spyrert_status rt_stream_wait_locked(struct spyrert_stream *st, uint64_t ta
 			rt_set_lost(st->session);
 		else if (err && err != -ETIME && err != -EIO && err != -ENOENT)
 			return rt_errno(st->session, err, "waiting for a stream");
-		/* An error that the status page does not show yet must not make this loop a busy one. */
+		/* An error that the status page does not show yet must not make this loop a busy
+		 * one. */
 		if (err == -EIO && slept < 1000000)
 			nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
 	}
@@ -676,7 +694,8 @@ enum spyrert_status rt_stream_begin(struct spyrert_stream *st)
 void rt_stream_commit(struct spyrert_stream *st)
 {
 	publish(st);
-	/* Keeps what is held for finished work small without a look at the card on every submission. */
+	/* Keeps what is held for finished work small without a look at the card on every
+	 * submission. */
 	if (st->published - st->done >= st->entries / 2)
 		rt_stream_reap(st);
 	pthread_mutex_unlock(&st->lock);
@@ -772,7 +791,8 @@ enum spyrert_status rt_stream_symbols(struct spyrert_stream *st, uint32_t bytes,
 	if (!st->sym_block) {
 		void *p;
 
-		status = rt_pinned_alloc(st->session, RT_SYM_BYTES, &st->sym_block, &p, &st->sym_hmva);
+		status = rt_pinned_alloc(st->session, RT_SYM_BYTES, &st->sym_block, &p,
+					 &st->sym_hmva);
 		if (status)
 			return status;
 		st->sym_cpu = p;
@@ -833,8 +853,10 @@ enum spyrert_status rt_stream_wait_timeline(struct spyrert_stream *st, struct rt
 		return SPYRERT_SUCCESS;
 	case RT_NEVER:
 		return rt_fail(SPYRERT_ERROR_DEPENDENCY,
-			       "the event was recorded on stream %u, which failed or was reset before it got "
-			       "there", tl->stream_id);
+			       "the event was recorded on stream %u, which failed or was reset "
+			       "before it got "
+			       "there",
+			       tl->stream_id);
 	case RT_NOT_YET:
 		break;
 	}
@@ -866,7 +888,8 @@ enum spyrert_status rt_stream_wait_timeline(struct spyrert_stream *st, struct rt
 /* --- Life ----------------------------------------------------------------------------------- */
 
 enum spyrert_status rt_stream_new(struct spyrert_device *dev, struct rt_session *s, uint32_t id,
-				  const struct spyrert_stream_attr *attr, struct spyrert_stream **out)
+				  const struct spyrert_stream_attr *attr,
+				  struct spyrert_stream **out)
 {
 	struct spyrert_stream_attr a = { .priority = SPYRERT_PRIORITY_NORMAL };
 	pthread_condattr_t ca;
@@ -882,8 +905,8 @@ enum spyrert_status rt_stream_new(struct spyrert_device *dev, struct rt_session 
 	if (a.ring_entries < s->limits.ring_min || a.ring_entries > s->limits.ring_max ||
 	    (a.ring_entries & (a.ring_entries - 1)))
 		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
-			       "ring_entries is %u; it must be a power of two from %u to %u", a.ring_entries,
-			       s->limits.ring_min, s->limits.ring_max);
+			       "ring_entries is %u; it must be a power of two from %u to %u",
+			       a.ring_entries, s->limits.ring_min, s->limits.ring_max);
 	st = calloc(1, sizeof(*st));
 	if (!st)
 		return rt_fail(SPYRERT_ERROR_HOST_MEMORY, "out of memory");
@@ -918,7 +941,8 @@ RT_PUBLIC enum spyrert_status spyrert_stream_create(struct spyrert_device *dev,
 	uint32_t id;
 
 	if (!out)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_stream_create: stream is NULL");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_stream_create: stream is NULL");
 	s = rt_device_session(dev, &status);
 	if (!s)
 		return status;
@@ -976,8 +1000,8 @@ enum spyrert_status rt_stream_end(struct spyrert_stream *st)
 	if (cut && !(st->error && st->error->status == SPYRERT_ERROR_DEVICE_LOST)) {
 		stream_fail_host(st, SPYRERT_ERROR_CANCELLED, 0,
 				 "the stream was destroyed while work in it made no progress");
-		status = rt_fail(SPYRERT_ERROR_CANCELLED, "work of stream %u was cancelled: %s", st->id,
-				 st->error ? st->error->text : "");
+		status = rt_fail(SPYRERT_ERROR_CANCELLED, "work of stream %u was cancelled: %s",
+				 st->id, st->error ? st->error->text : "");
 	}
 	st->cb_quit = true;
 	pthread_cond_broadcast(&st->cb_cond);
@@ -1030,7 +1054,8 @@ RT_PUBLIC enum spyrert_status spyrert_stream_destroy(struct spyrert_stream *st)
 	return status;
 }
 
-struct spyrert_stream **rt_stream_pin_all(struct spyrert_device *dev, struct rt_session *s, size_t *n)
+struct spyrert_stream **rt_stream_pin_all(struct spyrert_device *dev, struct rt_session *s,
+					  size_t *n)
 {
 	struct spyrert_stream *st, **list;
 	size_t count = 1;
@@ -1096,7 +1121,8 @@ RT_PUBLIC enum spyrert_status spyrert_stream_query(struct spyrert_stream *st)
 	return status;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_stream_synchronize(struct spyrert_stream *st, uint64_t timeout_ns)
+RT_PUBLIC enum spyrert_status spyrert_stream_synchronize(struct spyrert_stream *st,
+							 uint64_t timeout_ns)
 {
 	enum spyrert_status status;
 
@@ -1120,7 +1146,8 @@ RT_PUBLIC enum spyrert_status spyrert_stream_error(struct spyrert_stream *st,
 	static const struct spyrert_error_info none;
 
 	if (!st || !info)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_stream_error: NULL argument");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_stream_error: NULL argument");
 	RT_CHECK_SIZE(size);
 	RT_CHECK_FORK(st->session->lib);
 	pthread_mutex_lock(&st->lock);
@@ -1180,20 +1207,24 @@ RT_PUBLIC enum spyrert_status spyrert_stream_reset(struct spyrert_stream *st)
 
 /* --- Values and callbacks ------------------------------------------------------------------- */
 
-static enum spyrert_status word_hmva(struct spyrert_stream *st, const uint64_t *addr, uint64_t *hmva)
+static enum spyrert_status word_hmva(struct spyrert_stream *st, const uint64_t *addr,
+				     uint64_t *hmva)
 {
 	if ((uintptr_t)addr % 8)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "%p is not a multiple of 8", (const void *)addr);
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "%p is not a multiple of 8",
+			       (const void *)addr);
 	*hmva = rt_pinned_hmva(st->session, addr, 8);
 	if (!*hmva)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
-			       "%p is not in pinned memory of this device; use spyrert_host_alloc()",
-			       (const void *)addr);
+		return rt_fail(
+			SPYRERT_ERROR_INVALID_ARGUMENT,
+			"%p is not in pinned memory of this device; use spyrert_host_alloc()",
+			(const void *)addr);
 	return SPYRERT_SUCCESS;
 }
 
-static enum spyrert_status sync_value(struct spyrert_stream *st, const uint64_t *addr, uint64_t value,
-				      uint16_t type, enum spyrert_activity_kind kind)
+static enum spyrert_status sync_value(struct spyrert_stream *st, const uint64_t *addr,
+				      uint64_t value, uint16_t type,
+				      enum spyrert_activity_kind kind)
 {
 	enum spyrert_status status;
 	struct spyre_cb *cb;
@@ -1219,8 +1250,8 @@ RT_PUBLIC enum spyrert_status spyrert_stream_write_value(struct spyrert_stream *
 	return sync_value(st, addr, value, SPYRE_CB_SIGNAL, SPYRERT_ACTIVITY_SIGNAL);
 }
 
-RT_PUBLIC enum spyrert_status spyrert_stream_wait_value(struct spyrert_stream *st, const uint64_t *addr,
-							uint64_t value)
+RT_PUBLIC enum spyrert_status spyrert_stream_wait_value(struct spyrert_stream *st,
+							const uint64_t *addr, uint64_t value)
 {
 	return sync_value(st, addr, value, SPYRE_CB_WAIT, SPYRERT_ACTIVITY_WAIT);
 }
@@ -1271,8 +1302,9 @@ RT_PUBLIC enum spyrert_status spyrert_stream_nop(struct spyrert_stream *st)
 }
 
 /*
- * One thread per stream that uses callbacks, so that a slow callback holds up its own stream alone. It
- * sleeps on the condition until there is a callback, then in the kernel until the stream gets there.
+ * One thread per stream that uses callbacks, so that a slow callback holds up its own stream alone.
+ * It sleeps on the condition until there is a callback, then in the kernel until the stream gets
+ * there.
  */
 static void *callback_main(void *arg)
 {
@@ -1305,8 +1337,8 @@ static void *callback_main(void *arg)
 	return NULL;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_stream_add_callback(struct spyrert_stream *st, spyrert_callback fn,
-							  void *arg)
+RT_PUBLIC enum spyrert_status spyrert_stream_add_callback(struct spyrert_stream *st,
+							  spyrert_callback fn, void *arg)
 {
 	enum spyrert_status status;
 	struct rt_callback *c;
@@ -1314,7 +1346,8 @@ RT_PUBLIC enum spyrert_status spyrert_stream_add_callback(struct spyrert_stream 
 	int err;
 
 	if (!fn)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_stream_add_callback: fn is NULL");
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_stream_add_callback: fn is NULL");
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return rt_fail(SPYRERT_ERROR_HOST_MEMORY, "out of memory");
@@ -1328,7 +1361,8 @@ RT_PUBLIC enum spyrert_status spyrert_stream_add_callback(struct spyrert_stream 
 	if (!status && !st->cb_started) {
 		err = pthread_create(&st->cb_thread, NULL, callback_main, st);
 		if (err)
-			status = rt_fail(SPYRERT_ERROR_HOST_MEMORY, "cannot start a thread: %s", strerror(err));
+			status = rt_fail(SPYRERT_ERROR_HOST_MEMORY, "cannot start a thread: %s",
+					 strerror(err));
 		else
 			st->cb_started = true;
 	}
