@@ -27,6 +27,8 @@
 #define TLB_MAX		(1u << 19)
 #define TLB_PAGE_BITS	12
 #define TLB_PAGE	(1ull << TLB_PAGE_BITS)
+/* What one translation may bring along: a large page of the IOMMU. */
+#define TLB_SPAN	0x200000ull
 
 /*
  * How far one answer for writing reaches under TCG. Translated guest code in what is handed out must
@@ -63,7 +65,6 @@ struct SpyreXlate {
 	bool write;
 	bool done, ok;
 	SpyreTlbEntry e;	/* with caching off: the answer itself, not referenced */
-	hwaddr left;
 };
 
 struct SpyreIommu {
@@ -224,11 +225,14 @@ static void iommu_unmap(IOMMUNotifier *n, IOMMUTLBEntry *entry)
 	tlb_drop(io->s, first, first + entry->addr_mask);
 }
 
-/* One page, through the IOMMU model. Big lock. */
-static bool iommu_translate(SpyreState *s, hwaddr addr, bool write, SpyreTlbEntry *e)
+/*
+ * The page of addr and, where the IOMMU maps it as part of a larger page, what follows in that; all
+ * through the IOMMU model. False when it refuses or there is no plain memory. Big lock; *e is referenced.
+ */
+static bool iommu_translate(SpyreState *s, hwaddr addr, bool write, SpyreTlbEntry *e, unsigned int *pages)
 {
 	AddressSpace *as = pci_get_address_space(PCI_DEVICE(s));
-	hwaddr page = addr & ~(TLB_PAGE - 1), off, len = TLB_PAGE;
+	hwaddr page = addr & ~(TLB_PAGE - 1), off, len = TLB_SPAN - (page & (TLB_SPAN - 1));
 	MemoryRegion *mr;
 
 	RCU_READ_LOCK_GUARD();
@@ -246,8 +250,28 @@ static bool iommu_translate(SpyreState *s, hwaddr addr, bool write, SpyreTlbEntr
 		.offset = off,
 		.writable = write,
 	};
+	*pages = len >> TLB_PAGE_BITS;
 	memory_region_ref(mr);
 	return true;
+}
+
+static void tlb_insert(SpyreState *s, hwaddr addr, const SpyreTlbEntry *e, unsigned int pages)
+{
+	unsigned int i;
+
+	if (g_hash_table_size(s->dma.iotlb) + pages > TLB_MAX) {
+		g_hash_table_remove_all(s->dma.iotlb);
+		s->dma.forgot = true;
+	}
+	for (i = 0; i < pages; i++) {
+		SpyreTlbEntry *kept = g_new(SpyreTlbEntry, 1);
+
+		*kept = *e;
+		kept->host += i * TLB_PAGE;
+		kept->offset += i * TLB_PAGE;
+		memory_region_ref(kept->mr);
+		g_hash_table_replace(s->dma.iotlb, tlb_key(addr + i * TLB_PAGE), kept);
+	}
 }
 
 static bool iommu_may_cache(SpyreState *s, hwaddr addr)
@@ -279,7 +303,8 @@ static void iommu_bh(void *opaque)
 
 	qemu_mutex_lock(&s->dma.lock);
 	for (;;) {
-		SpyreTlbEntry e, *kept;
+		unsigned int pages;
+		SpyreTlbEntry e;
 		hwaddr addr;
 		uint64_t id;
 		bool write, ok;
@@ -296,7 +321,7 @@ static void iommu_bh(void *opaque)
 		write = r->write;
 		qemu_mutex_unlock(&s->dma.lock);
 
-		ok = qatomic_read(&s->dma.allowed) && iommu_translate(s, addr, write, &e);
+		ok = qatomic_read(&s->dma.allowed) && iommu_translate(s, addr, write, &e, &pages);
 		trace_spyre_iommu_translate(s->name, addr, write, ok);
 
 		qemu_mutex_lock(&s->dma.lock);
@@ -309,21 +334,13 @@ static void iommu_bh(void *opaque)
 		}
 		if (!ok)
 			continue;
-		if (!r || !iommu_may_cache(s, addr)) {
-			/*
-			 * Not kept. The pointer is the worker's until the next dma_sync; what it points into
-			 * cannot go away before, the table of system memory sees to that.
-			 */
-			memory_region_unref(e.mr);
-			continue;
-		}
-		if (g_hash_table_size(s->dma.iotlb) >= TLB_MAX) {
-			g_hash_table_remove_all(s->dma.iotlb);
-			s->dma.forgot = true;
-		}
-		kept = g_new(SpyreTlbEntry, 1);
-		*kept = e;
-		g_hash_table_replace(s->dma.iotlb, tlb_key(addr), kept);
+		/*
+		 * What is not kept is the worker's until the next dma_sync; what it points into cannot go away
+		 * before, the listener on system memory sees to that.
+		 */
+		if (r && iommu_may_cache(s, addr))
+			tlb_insert(s, addr, &e, pages);
+		memory_region_unref(e.mr);
 	}
 	qemu_cond_broadcast(&s->dma.cond);
 	qemu_mutex_unlock(&s->dma.lock);
