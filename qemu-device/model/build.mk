@@ -69,4 +69,13 @@ endef
 $(foreach t,$(model_tests),$(eval $(call model_test,$(t),,$(SAN),$(MODEL_LIB_ASAN))))
 $(foreach t,$(model_tests),$(eval $(call model_test,$(t),_tsan,$(MODEL_TSAN),$(MODEL_LIB_TSAN))))
 
+# --- Speed of the management core ------------------------------------------------------------
+
+$(B)/tests/bench/bench_mcu: tests/bench/bench_mcu.c tests/unit/rv32.h $(MODEL_LIB)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(WARN) $(INC) $(MODEL_INC) -o $@ $< $(MODEL_LIB) -lm
+
+ALL += $(B)/tests/bench/bench_mcu
+
 -include $(model_dir)/soc.mk

@@ -389,9 +389,9 @@ int engines_init(struct spyre_card *c)
 			if (ret)
 				return ret;
 		}
-		ret = pthread_create(&e->thread, NULL, engine_main, e);
+		ret = card_thread(&e->thread, engine_main, e);
 		if (ret)
-			return -ret;
+			return ret;
 		e->started = true;
 	}
 	return 0;

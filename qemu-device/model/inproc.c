@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,6 +224,7 @@ struct spyre_inproc *spyre_inproc_new(const struct spyre_card_config *cfg, size_
 	};
 	struct spyre_inproc *ip;
 	pthread_condattr_t attr;
+	sigset_t all, old;
 	const char *bad;
 	char buf[200];
 	uint8_t *p;
@@ -284,7 +286,11 @@ struct spyre_inproc *spyre_inproc_new(const struct spyre_card_config *cfg, size_
 	ip->card = spyre_card_new(cfg, &host_ops, ip);
 	if (!ip->card)
 		goto fail;
+	/* Signals are for the threads of whoever uses the card. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
 	i = pthread_create(&ip->timer, NULL, timer_main, ip);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (i) {
 		errno = i;
 		goto fail;

@@ -78,8 +78,8 @@ int main(void)
 		spyre_card_mmio_write(card, SPYRE_REG_MCU_CTRL, 0, 4);
 		t1 = now();
 		b = instructions(card);
-		printf("{\"figure\": \"fw-mips\", \"value\": %.1f, \"unit\": \"million instructions/s\", "
-		       "\"goal\": 150, \"better\": \"higher\"}\n", (double)(b - a) / (t1 - t0) / 1e6);
+		printf("{\"figure\": \"fw-mips\", \"value\": %.0f, \"unit\": \"1/s\", "
+		       "\"goal\": 150000000, \"better\": \"higher\"}\n", (double)(b - a) / (t1 - t0));
 	}
 	spyre_inproc_free(ip);
 	return 0;
