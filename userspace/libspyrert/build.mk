@@ -71,7 +71,7 @@ ALL += $(SPYRERT) $(SPYRERT_MODEL) $(B)/spyrert/spyrert.pc $(B)/man3/.made
 INSTALL_LIB += $(SPYRERT) $(B)/lib/libspyrert.so.1 $(SPYRERT_MODEL)
 INSTALL_PC += $(B)/spyrert/spyrert.pc
 INSTALL_INC += $(spyrert_dir)/include/spyrert.h
-INSTALL_MAN += $(patsubst %,$(B)/man3/%.3,$(shell sed -n 's|^ \* \(spyrert_[a-z0-9_]*\)() - .*|\1|p' $(spyrert_dir)/include/spyrert.h)) \
+INSTALL_MAN += $(B)/man3/spyrert.3 $(patsubst %,$(B)/man3/%.3,$(shell sed -n 's|^ \* \(spyrert_[a-z0-9_]*\)() - .*|\1|p' $(spyrert_dir)/include/spyrert.h)) \
 	$(wildcard $(spyrert_dir)/man/*.[1-8])
 -include $(spyrert_obj:.o=.d) $(spyrert_asan:.o=.d) $(B)/spyrert/backend_model.d
 

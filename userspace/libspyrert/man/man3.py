@@ -3,7 +3,8 @@
 """Manual pages of section 3 from the comments in spyrert.h: man3.py HEADER OUTDIR.
 
 A comment "name() - summary", its "@argument: text" lines and the paragraphs after them, followed by
-the declaration, become OUTDIR/name.3.
+the declaration, become OUTDIR/name.3. The comment at the top and the list of functions, under the
+headings of the header, become OUTDIR/spyrert.3.
 """
 import re
 import sys
@@ -32,9 +33,26 @@ def page(name, summary, args, body, decl):
     return "\n".join(out) + "\n"
 
 
+def overview(text):
+    top = re.search(r"/\*\n \* (libspyrert: .*?)\*/", text, re.S).group(1)
+    paras = [p.strip() for p in re.sub(r"^ \* ?", "", top, flags=re.M).split("\n\n")]
+    out = ['.TH SPYRERT 3 "" "libspyrert 1.0" "Spyre runtime"', ".SH NAME",
+           "spyrert \\- " + escape(paras[0].replace("libspyrert: ", "").rstrip(".")), ".SH SYNOPSIS",
+           ".nf", ".B #include <spyrert.h>", "", ".B cc ... $(pkg\\-config \\-\\-cflags \\-\\-libs spyrert)",
+           ".fi", ".SH DESCRIPTION", "\n.PP\n".join(escape(p) for p in paras[1:])]
+    for m in re.finditer(r"^/\* --- (.*?) -+ \*/$|^ \* (spyrert_\w+)\(\) - (.*)$", text, re.M):
+        if m.group(1):
+            out.append(".SS " + escape(m.group(1)))
+        else:
+            out += [".TP", f".BR {m.group(2)} (3)", escape(m.group(3))]
+    return "\n".join(out) + "\n"
+
+
 def main():
     text = open(sys.argv[1]).read()
     count = 0
+    with open(f"{sys.argv[2]}/spyrert.3", "w") as f:
+        f.write(overview(text))
     for m in re.finditer(r"/\*\*\n(.*?)\*/\n(.*?;)", text, re.S):
         lines = [re.sub(r"^ \* ?", "", l).rstrip() for l in m.group(1).split("\n")]
         head = re.match(r"(\w+)\(\) - (.*)", lines[0])
