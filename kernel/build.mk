@@ -37,8 +37,12 @@ kernel-for: | $(KERNEL_READY)
 # --- Checks -----------------------------------------------------------------
 
 # A folder of its own: sparse looks at every file, whatever is up to date.
+KERNEL_CHECKED := $(filter %.c %.h,$(KERNEL_SRC))
+KERNEL_CHECKED := $(filter kernel/%,$(KERNEL_CHECKED)) include/uapi/drm/spyre_accel.h
 $(B)/kernel-check/passed: $(KERNEL_SRC) kernel/check.sh | $(KERNEL_READY)
-	$(Q)kernel/check.sh $(KDIR) $(abspath $(@D)) $(SPYRE_CACHE)
+	$(call say,CHECK,kernel/)
+	$(Q)$(call kernel_stage,$(@D))
+	$(Q)kernel/check.sh $(KDIR) $(abspath $(@D)) $(SPYRE_CACHE)/kernel/stock/source $(KERNEL_CHECKED)
 	$(Q)touch $@
 
 .PHONY: check-driver

@@ -21,7 +21,8 @@ static inline void spyre_compat_wedged(struct drm_device *drm)
 #elif defined(SPYRE_HAVE_WEDGED_2)
 	drm_dev_wedged_event(drm, DRM_WEDGE_RECOVERY_REBIND);
 #else
-	char *envp[] = { "WEDGED=rebind", NULL };
+	char method[] = "WEDGED=rebind";
+	char *envp[2] = { method, NULL };
 
 	kobject_uevent_env(&drm->accel->kdev->kobj, KOBJ_CHANGE, envp);
 #endif

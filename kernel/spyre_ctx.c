@@ -43,8 +43,8 @@ static void save_usage(struct spyre_ctx *ctx)
 }
 
 /*
- * Gives back what the context held on the card and on the bus. The card must not know it any more: it has
- * confirmed its end, or it was stopped. The caller holds ctx->lock.
+ * Gives back what the context held on the card and on the bus. The card must not know it any
+ * more: it has confirmed its end, or it was stopped. The caller holds ctx->lock.
  */
 static void detach(struct spyre_ctx *ctx)
 {
@@ -219,8 +219,8 @@ int spyre_ctx_recreate(struct spyre_ctx *ctx)
 }
 
 /*
- * The card lost the context, or will never be asked about it again. Final status pages, resources back, waiters
- * woken. The caller holds reset_sem for writing and has stopped the card.
+ * The card lost the context, or will never be asked about it again. Final status pages, resources
+ * back, waiters woken. The caller holds reset_sem for writing and has stopped the card.
  */
 void spyre_ctx_lose(struct spyre_ctx *ctx, u32 status, u32 gen)
 {
@@ -237,7 +237,9 @@ void spyre_ctx_lose(struct spyre_ctx *ctx, u32 status, u32 gen)
 	wake_up_all(&ctx->waitq);
 }
 
-/* Closed contexts that waited for the card to be stopped. The caller holds reset_sem for writing. */
+/*
+ * Closed contexts that waited for the card to be stopped. The caller holds reset_sem for writing.
+ */
 void spyre_ctx_free_limbo(struct spyre_device *sdev)
 {
 	struct spyre_ctx *ctx, *next;
@@ -260,8 +262,8 @@ void spyre_ctx_free_limbo(struct spyre_device *sdev)
  * spyre_ctx_close - end a context
  * @ctx: nobody else submits to it any more; the reference is given away
  *
- * Bounded: at most one command meets its deadline, later ones fail at once. What the card did not confirm is
- * kept until the reset that was asked for then. The caller holds reset_sem.
+ * Bounded: at most one command meets its deadline, later ones fail at once. What the card did not
+ * confirm is kept until the reset that was asked for then. The caller holds reset_sem.
  */
 void spyre_ctx_close(struct spyre_ctx *ctx)
 {
@@ -290,8 +292,8 @@ void spyre_ctx_close(struct spyre_ctx *ctx)
 		ret = spyre_mbox_id(sdev, SPYRE_MSG_CTX_DESTROY, ctx->id, 0);
 	if (ret) {
 		/*
-		 * An answer that is no confirmation leaves the card's state unknown as well as none does. A reset is
-		 * the only way to be sure that it touches nothing any more.
+		 * An answer that is no confirmation leaves the card's state unknown as well as
+		 * none does. A reset is the only way to be sure that it touches nothing any more.
 		 */
 		mutex_lock(&sdev->limbo_lock);
 		list_add(&ctx->limbo, &sdev->limbo);
@@ -308,10 +310,17 @@ put:
 	spyre_ctx_put(ctx);
 }
 
+/* The file's context or NULL. */
+struct spyre_ctx *spyre_file_ctx_peek(struct spyre_file *file)
+{
+	/* Pairs with the release in spyre_file_ctx(): who sees the pointer sees the context. */
+	return smp_load_acquire(&file->ctx);
+}
+
 /* The file's context, made now if there is none. The caller holds reset_sem by spyre_enter(). */
 struct spyre_ctx *spyre_file_ctx(struct spyre_file *file)
 {
-	struct spyre_ctx *ctx = smp_load_acquire(&file->ctx);
+	struct spyre_ctx *ctx = spyre_file_ctx_peek(file);
 
 	if (ctx)
 		return ctx;
@@ -320,8 +329,8 @@ struct spyre_ctx *spyre_file_ctx(struct spyre_file *file)
 	ctx = file->ctx;
 	if (!ctx) {
 		ctx = spyre_ctx_create(file->sdev, file->user, file->exempt);
-		/* Pairs with the acquire above: who sees the pointer sees the context. */
 		if (!IS_ERR(ctx))
+			/* Pairs with the acquire in spyre_file_ctx_peek(). */
 			smp_store_release(&file->ctx, ctx);
 	}
 	mutex_unlock(&file->lock);
@@ -341,8 +350,8 @@ struct spyre_ctx *spyre_ctx_get_id(struct spyre_device *sdev, u32 id)
 }
 
 /*
- * Allows the card one more interrupt for this context. The caller holds wake_lock, and follows with mb()
- * before it looks at what it waits for.
+ * Allows the card one more interrupt for this context. The caller holds wake_lock, and follows
+ * with mb() before it looks at what it waits for.
  */
 void spyre_ctx_arm(struct spyre_ctx *ctx)
 {
@@ -357,13 +366,14 @@ void spyre_ctx_wake(struct spyre_ctx *ctx)
 
 	spin_lock(&ctx->sdev->wake_lock);
 	wake_up_all(&ctx->waitq);
-	/*
-	 * A waiter enters the queue before it arms under wake_lock, so one that is not seen here armed later and looks
-	 * for itself.
-	 */
-	list_for_each_entry(bind, &ctx->host_binds, ctx_link)
+	list_for_each_entry(bind, &ctx->host_binds, ctx_link) {
+		/*
+		 * A waiter enters the queue before it arms under wake_lock, so one that is not
+		 * seen here armed later and looks for itself.
+		 */
 		if (waitqueue_active(&bind->bo->waitq))
 			wake_up_all(&bind->bo->waitq);
+	}
 	spin_unlock(&ctx->sdev->wake_lock);
 }
 

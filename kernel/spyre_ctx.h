@@ -60,7 +60,7 @@ struct spyre_ctx {
 	u32 vector;
 	struct spyre_user *user;
 	bool exempt;
-	struct mutex lock;
+	struct mutex lock;	/* see above */
 	bool lost;
 	bool detached;
 	struct xarray queues;
@@ -85,6 +85,7 @@ void spyre_ctx_close(struct spyre_ctx *ctx);
 void spyre_ctx_lose(struct spyre_ctx *ctx, u32 status, u32 gen);
 void spyre_ctx_free_limbo(struct spyre_device *sdev);
 struct spyre_ctx *spyre_file_ctx(struct spyre_file *file);
+struct spyre_ctx *spyre_file_ctx_peek(struct spyre_file *file);
 struct spyre_ctx *spyre_ctx_get_id(struct spyre_device *sdev, u32 id);
 void spyre_ctx_put(struct spyre_ctx *ctx);
 void spyre_ctx_arm(struct spyre_ctx *ctx);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * debugfs, below /sys/kernel/debug/accel/N: what the driver and the firmware think, and on cards that
- * allow it a way to make the firmware fail.
+ * debugfs, below /sys/kernel/debug/accel/N: what the driver and the firmware think, and on cards
+ * that allow it a way to make the firmware fail.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -76,7 +76,9 @@ static int show_log(struct seq_file *m, void *unused)
 
 	if (!buf)
 		return -ENOMEM;
-	/* A card whose firmware is dead is what this is for: only one that is off cannot be read. */
+	/*
+	 * A card whose firmware is dead is what this is for: only one that is off cannot be read.
+	 */
 	down_read(&sdev->reset_sem);
 	n = sdev->gone || sdev->suspended ? 0 : spyre_fw_copy_log(sdev, buf, SPYRE_LOG_RAM_SIZE);
 	up_read(&sdev->reset_sem);

@@ -31,7 +31,9 @@
 /* A reset in progress is worth waiting for: it is bounded. */
 int spyre_wait_recovered(struct spyre_device *sdev)
 {
-	return wait_event_interruptible(sdev->reset.over, !READ_ONCE(sdev->recovering)) ? -EINTR : 0;
+	int ret = wait_event_interruptible(sdev->reset.over, !READ_ONCE(sdev->recovering));
+
+	return ret ? -EINTR : 0;
 }
 
 /**
@@ -325,7 +327,9 @@ static int spyre_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = spyre_fw_load(sdev);
 	if (ret)
 		return ret;
-	/* A kernel before us (kexec) may have left the core running on memory that is ours now. */
+	/*
+	 * A kernel before us (kexec) may have left the core running on memory that is ours now.
+	 */
 	spyre_fw_stop(sdev);
 	pci_set_master(pdev);
 	pci_set_drvdata(pdev, sdev);
@@ -350,7 +354,8 @@ static int spyre_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	pci_save_state(pdev);
 	drm_info(&sdev->drm,
 		 "serial %s, firmware %s (protocol %u.%u), %llu MiB, %u cores, %u vector%s\n",
-		 sdev->serial, sdev->info.version, sdev->info.proto >> 16, sdev->info.proto & 0xffff,
+		 sdev->serial, sdev->info.version, sdev->info.proto >> 16,
+		 sdev->info.proto & 0xffff,
 		 sdev->mem_size >> 20, hweight32(sdev->info.cores), sdev->irq.vectors,
 		 sdev->irq.vectors == 1 ? "" : "s");
 	return 0;
@@ -389,8 +394,9 @@ static void spyre_shutdown(struct pci_dev *pdev)
 }
 
 /*
- * Suspend: what does not reach a boundary in time fails with RESET at resume, as after a firmware restart. The card
- * keeps its memory over the wake-up reset by the self-refresh bit; if it did not, contexts are lost.
+ * Suspend: what does not reach a boundary in time fails with RESET at resume, as after a firmware
+ * restart. The card keeps its memory over the wake-up reset by the self-refresh bit; if it did
+ * not, contexts are lost.
  */
 static int spyre_suspend(struct device *dev)
 {

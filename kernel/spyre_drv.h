@@ -33,16 +33,17 @@ struct spyre_ctx;
  *
  * Order, outer first:
  *
- * 1. &spyre_device.reset_sem - read: whoever talks to the card or relies on its state; write: reset,
- *    suspend, removal. Never taken below mmap_lock.
+ * 1. &spyre_device.reset_sem - read: whoever talks to the card or relies on its state; write:
+ *    reset, suspend, removal. Never taken below mmap_lock.
  * 2. &spyre_file.lock - makes the file's context.
  * 3. &spyre_ctx.lock - queues and address space of one context; held across mailbox commands.
- * 4. &spyre_mem.scrub_lock - one scrub at a time; takes the kernel context's lock inside (which is
- *    no user's, so order 3 is not inverted: lockdep subclass 1).
+ * 4. &spyre_mem.scrub_lock - one scrub at a time; takes the kernel context's lock inside (which
+ *    is no user's, so order 3 is not inverted: lockdep subclass 1).
  * 5. &spyre_mem.lock, &spyre_tables.lock, &spyre_device.bo_lock, &spyre_users.lock,
  *    &spyre_telemetry.lock - leaves.
  * 6. &spyre_mbox.evt_lock - reader of the event ring; takes spinlocks only.
- * 7. &spyre_device.mmio_sem - below mmap_lock (fault handlers read), written by reset and removal.
+ * 7. &spyre_device.mmio_sem - below mmap_lock (fault handlers read), written by reset and
+ *    removal.
  * 8. &spyre_device.wake_lock, &spyre_mbox.lock, &spyre_ras_log.lock - spinlocks.
  */
 
@@ -89,9 +90,14 @@ struct spyre_device {
 	struct rw_semaphore reset_sem;
 	/** @card_ok: the card can be talked to; written under @reset_sem (write) */
 	bool card_ok;
-	/** @recovering: a reset is under way, @card_ok will be true or the card be off soon; as @card_ok */
+	/**
+	 * @recovering: a reset is under way, @card_ok will be true or the card be off soon; as
+	 * @card_ok
+	 */
 	bool recovering;
-	/** @gone: the PCI function is being taken away for good; written under @reset_sem (write) */
+	/**
+	 * @gone: the PCI function is being taken away for good; written under @reset_sem (write)
+	 */
 	bool gone;
 	/** @suspended: stopped by suspend; written under @reset_sem (write) */
 	bool suspended;
@@ -106,7 +112,10 @@ struct spyre_device {
 	/** @mmio_ok: user mappings may show BAR pages */
 	bool mmio_ok;
 
-	/** @wake_lock: protects the lists of who is to be woken: &spyre_ctx.host_binds, &spyre_bo.binds, arm words */
+	/**
+	 * @wake_lock: protects the lists of who is to be woken: &spyre_ctx.host_binds,
+	 * &spyre_bo.binds, arm words
+	 */
 	spinlock_t wake_lock;
 
 	/** @ctxs: contexts by firmware id; its own lock */
@@ -129,14 +138,23 @@ struct spyre_device {
 	/** @bos: every host buffer, so that removal can take them off the bus */
 	struct list_head bos;
 
+	/** @fw: firmware image */
 	struct spyre_fw fw;
+	/** @mbox: mailbox */
 	struct spyre_mbox mbox;
+	/** @irq: vectors */
 	struct spyre_irq irq;
+	/** @mem: device memory */
 	struct spyre_mem mem;
+	/** @tables: page-table area */
 	struct spyre_tables tables;
+	/** @users: quotas */
 	struct spyre_users users;
+	/** @reset: recovery */
 	struct spyre_reset reset;
+	/** @ras: every record */
 	struct spyre_ras_log ras;
+	/** @telemetry: sensors */
 	struct spyre_telemetry telemetry;
 
 	/** @waits_missed: waits ended by looking again, with no interrupt */

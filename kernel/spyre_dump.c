@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Core dump before a reset: registers, queues, the entries in flight, firmware log. Never what is in
- * buffers. Root's alone, as every devcoredump.
+ * Core dump before a reset: registers, queues, the entries in flight, firmware log. Never what is
+ * in buffers. Root's alone, as every devcoredump.
  */
 #include <linux/devcoredump.h>
 #include <linux/vmalloc.h>
@@ -23,8 +23,8 @@ static void print_queue(struct drm_printer *p, const struct spyre_ctx *ctx, u32 
 {
 	const struct spyre_queue_status *s = spyre_queue_status(q);
 
-	drm_printf(p, "queue: context %u id %u page %u entries %u priority %u on-card %u\n", ctx->id,
-		   id, q->page, q->entries, q->priority, q->on_card);
+	drm_printf(p, "queue: context %u id %u page %u entries %u priority %u on-card %u\n",
+		   ctx->id, id, q->page, q->entries, q->priority, q->on_card);
 	drm_printf(p, "  tail %u fetched %u done %u event-idx %u parked %u\n",
 		   le32_to_cpu(READ_ONCE(spyre_queue_shadow(q)->tail)),
 		   le32_to_cpu(READ_ONCE(s->fetched)), le32_to_cpu(READ_ONCE(s->done)),
@@ -81,7 +81,10 @@ void spyre_print_queues(struct spyre_device *sdev, struct drm_printer *p)
 	print_ctxs(sdev, p, false);
 }
 
-/* The caller holds reset_sem for writing. Dumps while the last one is not read are dropped by the core. */
+/*
+ * The caller holds reset_sem for writing. Dumps while the last one is not read are dropped by the
+ * core.
+ */
 void spyre_dump(struct spyre_device *sdev, const char *reason)
 {
 	struct drm_print_iterator iter = { .remain = DUMP_SIZE };

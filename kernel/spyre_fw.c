@@ -37,7 +37,10 @@ const char *spyre_state_name(u32 state)
 	return state < ARRAY_SIZE(names) ? names[state] : "UNKNOWN";
 }
 
-/* Copies the newest text of the card's log ring. The head runs on meanwhile: a torn line is harmless. */
+/*
+ * Copies the newest text of the card's log ring. The head runs on meanwhile: a torn line is
+ * harmless.
+ */
 size_t spyre_fw_copy_log(struct spyre_device *sdev, char *buf, size_t size)
 {
 	void __iomem *log = sdev->regs + SPYRE_REG_LOG_RAM;
@@ -170,14 +173,18 @@ static int boot_error(struct spyre_device *sdev, u32 status)
 		int error;
 		const char *text;
 	} errors[] = {
-		{ SPYRE_BOOT_BAD_ADDRESS, -EFAULT, "was not found by the card where the driver put it" },
-		{ SPYRE_BOOT_BAD_MAGIC, -EBADMSG, "is corrupt: no firmware image; install it again" },
+		{ SPYRE_BOOT_BAD_ADDRESS, -EFAULT,
+		  "was not found by the card where the driver put it" },
+		{ SPYRE_BOOT_BAD_MAGIC, -EBADMSG,
+		  "is corrupt: no firmware image; install it again" },
 		{ SPYRE_BOOT_BAD_HEADER, -EBADMSG, "is corrupt: bad header; install it again" },
 		{ SPYRE_BOOT_BAD_LENGTH, -ENODATA, "is truncated; install it again" },
 		{ SPYRE_BOOT_BAD_DIGEST, -EBADMSG, "is corrupt: digest differs; install it again" },
 		{ SPYRE_BOOT_TOO_OLD, -EPROTO, "is too old for this card; install a newer one" },
-		{ SPYRE_BOOT_TOO_NEW, -EPROTO, "is too new for this card; install one for its hardware version" },
-		{ SPYRE_BOOT_BAD_SIGNATURE, -EKEYREJECTED, "is signed with a key this card does not hold" },
+		{ SPYRE_BOOT_TOO_NEW, -EPROTO,
+		  "is too new for this card; install one for its hardware version" },
+		{ SPYRE_BOOT_BAD_SIGNATURE, -EKEYREJECTED,
+		  "is signed with a key this card does not hold" },
 		{ SPYRE_BOOT_CRASHED, -EIO, "crashed while booting" },
 	};
 	unsigned int i;
@@ -248,10 +255,14 @@ static int get_info(struct spyre_device *sdev)
 	for (i = 0; i < ARRAY_SIZE(info->engines); i++)
 		info->engines[i] = le32_to_cpu(msg.engines[i]);
 	info->cores = le32_to_cpu(msg.cores);
+	info->ring_min = SPYRE_RING_MIN;
+	info->ring_max = SPYRE_RING_MAX;
 	v = le32_to_cpu(msg.ring_min);
-	info->ring_min = is_power_of_2(v) ? clamp(v, SPYRE_RING_MIN, SPYRE_RING_MAX) : SPYRE_RING_MIN;
+	if (is_power_of_2(v))
+		info->ring_min = clamp(v, SPYRE_RING_MIN, SPYRE_RING_MAX);
 	v = le32_to_cpu(msg.ring_max);
-	info->ring_max = is_power_of_2(v) ? clamp(v, info->ring_min, SPYRE_RING_MAX) : SPYRE_RING_MAX;
+	if (is_power_of_2(v))
+		info->ring_max = clamp(v, info->ring_min, SPYRE_RING_MAX);
 	info->symbols = le32_to_cpu(msg.symbols);
 	memcpy(info->version, msg.version, sizeof(msg.version));
 	info->version[sizeof(info->version) - 1] = 0;
@@ -268,8 +279,8 @@ static int get_info(struct spyre_device *sdev)
 }
 
 /*
- * Boots the image that was loaded at probe. The caller holds reset_sem for writing or is probe. After an
- * error the core is stopped.
+ * Boots the image that was loaded at probe. The caller holds reset_sem for writing or is probe.
+ * After an error the core is stopped.
  */
 int spyre_fw_boot(struct spyre_device *sdev)
 {

@@ -2,10 +2,10 @@
 /*
  * Buffers and mappings.
  *
- * Everything that user space maps is a GEM object, so that one offset space and one permission check
- * serve buffers, rings, status pages and doorbells. Pages are inserted by a fault handler. Pages of the
- * card are shown only while mmio_ok; reset and removal clear it, zap every mapping, and faults then show
- * a zeroed page of this file. Host memory stays mapped through all of it.
+ * Everything that user space maps is a GEM object, so that one offset space and one permission
+ * check serve buffers, rings, status pages and doorbells. Pages are inserted by a fault handler.
+ * Pages of the card are shown only while mmio_ok; reset and removal clear it, zap every mapping,
+ * and faults then show a zeroed page of this file. Host memory stays mapped through all of it.
  */
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
@@ -63,7 +63,10 @@ static int host_get_pages(struct spyre_bo *bo, u32 want)
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		order = min_t(unsigned int, order, ilog2(want - bo->npages));
-		/* Large pieces are a gain, not a need; a single page is worth trying harder, but no OOM kill. */
+		/*
+		 * Large pieces are a gain, not a need; a single page is worth trying harder, but
+		 * no OOM kill.
+		 */
 		gfp |= order ? __GFP_NORETRY : __GFP_RETRY_MAYFAIL;
 		page = alloc_pages(gfp, order);
 		if (!page) {
@@ -98,13 +101,16 @@ static int host_map(struct spyre_device *sdev, struct spyre_bo *bo)
 	for (i = 0; i < bo->nchunks; i++) {
 		struct spyre_chunk *c = &bo->chunks[i];
 
-		c->dma = dma_map_page(dev, bo->pages[c->first], 0, (size_t)c->npages << PAGE_SHIFT,
-				      DMA_BIDIRECTIONAL);
+		c->dma = dma_map_page(dev, bo->pages[c->first], 0,
+				      (size_t)c->npages << PAGE_SHIFT, DMA_BIDIRECTIONAL);
 		if (dma_mapping_error(dev, c->dma)) {
 			ret = -ENOMEM;
 			break;
 		}
-		/* Both sides poll words in these pages: bounce buffers or cache flushes cannot work. */
+		/*
+		 * Both sides poll words in these pages: bounce buffers or cache flushes cannot
+		 * work.
+		 */
 		if (dma_need_sync(dev, c->dma)) {
 			drm_err_once(&sdev->drm, "DMA on this machine is not coherent\n");
 			ret = -EOPNOTSUPP;
@@ -115,7 +121,8 @@ static int host_map(struct spyre_device *sdev, struct spyre_bo *bo)
 	if (ret) {
 		while (i--)
 			dma_unmap_page(dev, bo->chunks[i].dma,
-				       (size_t)bo->chunks[i].npages << PAGE_SHIFT, DMA_BIDIRECTIONAL);
+				       (size_t)bo->chunks[i].npages << PAGE_SHIFT,
+				       DMA_BIDIRECTIONAL);
 		goto out;
 	}
 	bo->on_bus = true;
@@ -171,8 +178,8 @@ static struct page *dummy_page(struct spyre_file *file)
 static vm_fault_t fault_dummy(struct vm_fault *vmf)
 {
 	/*
-	 * No object of ours is ever mapped through a file that is not ours: export is refused. The vma keeps
-	 * the file, so the page outlives the mapping.
+	 * No object of ours is ever mapped through a file that is not ours: export is refused.
+	 * The vma keeps the file, so the page outlives the mapping.
 	 */
 	struct drm_file *drm_file = vmf->vma->vm_file->private_data;
 	struct page *page = dummy_page(drm_file->driver_priv);
@@ -218,7 +225,10 @@ static vm_fault_t bo_fault(struct vm_fault *vmf)
 	if (spyre_bo_is_host(bo))
 		return fault_host(vmf, bo, at);
 
-	/* Held over the insertion: a zap after mmio_ok was cleared finds the page, or we see it cleared. */
+	/*
+	 * Held over the insertion: a zap after mmio_ok was cleared finds the page, or we see it
+	 * cleared.
+	 */
 	down_read(&sdev->mmio_sem);
 	if (!sdev->mmio_ok || bo->revoked ||
 	    (bo->kind == SPYRE_KIND_DEVICE && bo->gen != READ_ONCE(sdev->mem.gen))) {

@@ -3,8 +3,9 @@
  * Interrupts. Vector 0 is mailbox and RAS; the others are queues, or all is on vector 0 when the
  * machine gives only one (x86 without interrupt remapping).
  *
- * A context's entry in an event ring says "something became visible since you armed". Whoever waits
- * has armed before it looked the last time, so waking the context's waiters is all there is to do.
+ * A context's entry in an event ring says "something became visible since you armed". Whoever
+ * waits has armed before it looked the last time, so waking the context's waiters is all there is
+ * to do.
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
@@ -24,7 +25,10 @@ static void process_ring(struct spyre_vector *vec)
 	u32 budget;
 
 	mutex_lock(&vec->lock);
-	/* One entry per context can be outstanding; the budget bounds a card that breaks the rule. */
+	/*
+	 * One entry per context can be outstanding; the budget bounds a card that breaks the
+	 * rule.
+	 */
 	for (budget = 4 * SPYRE_VEC_ENTRIES; budget; budget--) {
 		const struct spyre_vec_event *e = &vec->ring[vec->head % SPYRE_VEC_ENTRIES];
 		u32 id;

@@ -26,7 +26,7 @@ struct spyre_vec_event;
 struct spyre_vector {
 	struct spyre_device *sdev;
 	u32 number;
-	struct mutex lock;
+	struct mutex lock;	/* see above */
 	struct spyre_vec_event *ring;
 	dma_addr_t dma;
 	u32 head;

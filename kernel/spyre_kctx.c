@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The driver's own context and its one queue, for clearing device memory. Its ring lies where no user
- * maps. Pages to be cleared are mapped one behind the other into its segment 0, so that one FILL
- * clears them all.
+ * The driver's own context and its one queue, for clearing device memory. Its ring lies where no
+ * user maps. Pages to be cleared are mapped one behind the other into its segment 0, so that one
+ * FILL clears them all.
  */
 #include <linux/delay.h>
 
@@ -14,7 +14,10 @@
 
 #define KCTX_ENTRIES	64u
 
-/* At boot and after every loss of the old one. The caller holds reset_sem for writing or is probe. */
+/*
+ * At boot and after every loss of the old one. The caller holds reset_sem for writing or is
+ * probe.
+ */
 int spyre_kctx_create(struct spyre_device *sdev)
 {
 	struct spyre_ctx *ctx = spyre_ctx_create(sdev, NULL, false);
@@ -54,8 +57,8 @@ static u32 submit(struct spyre_device *sdev, struct spyre_queue *q, const struct
 	dma_wmb();
 	WRITE_ONCE(shadow->tail, cpu_to_le32(new));
 	/*
-	 * Orders the store of the tail before the load of event_idx; the card stores event_idx, full barrier,
-	 * loads the tail. So one of the two sees the other.
+	 * Orders the store of the tail before the load of event_idx; the card stores event_idx,
+	 * full barrier, loads the tail. So one of the two sees the other.
 	 */
 	mb();
 	if (new - le32_to_cpu(READ_ONCE(status->event_idx)) - 1 < new - old)
@@ -92,7 +95,8 @@ static int wait_done(struct spyre_device *sdev, struct spyre_queue *q, u32 tail)
  * @pages: their numbers
  * @n: how many, at most a segment's worth
  *
- * Context: reset_sem held for reading, scrub_lock held. Sleeps until the card has done it, bounded.
+ * Context: reset_sem held for reading, scrub_lock held. Sleeps until the card has done it,
+ * bounded.
  * Return: 0 or an error; after an error a reset has been asked for.
  */
 int spyre_kctx_clear(struct spyre_device *sdev, const u32 *pages, u32 n)

@@ -2,9 +2,9 @@
 /*
  * Mailbox: commands with a deadline each, answers and events.
  *
- * A command that meets its deadline while the heartbeat moves gets more time, up to four times: slow
- * is not dead. One that meets it for good asks for a firmware restart and takes the mailbox down, so
- * that whoever comes next fails at once instead of waiting as long again.
+ * A command that meets its deadline while the heartbeat moves gets more time, up to four times:
+ * slow is not dead. One that meets it for good asks for a firmware restart and takes the mailbox
+ * down, so that whoever comes next fails at once instead of waiting as long again.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -80,7 +80,7 @@ void spyre_mbox_stop(struct spyre_device *sdev, int error)
 	spin_unlock(&m->lock);
 }
 
-static void answer(struct spyre_device *sdev, const struct spyre_msg *msg)
+static void take_answer(struct spyre_device *sdev, const struct spyre_msg *msg)
 {
 	struct spyre_mbox *m = &sdev->mbox;
 	u32 tag = le32_to_cpu(msg->MessageTag);
@@ -97,7 +97,9 @@ static void answer(struct spyre_device *sdev, const struct spyre_msg *msg)
 		return;
 	}
 	spin_unlock(&m->lock);
-	/* Its deadline had passed, or the firmware invented the tag: neither is a reason to stop. */
+	/*
+	 * Its deadline had passed, or the firmware invented the tag: neither is a reason to stop.
+	 */
 	atomic_inc(&m->late);
 	drm_dbg(&sdev->drm, "answer to tag %u, which nobody waits for\n", tag);
 }
@@ -115,7 +117,7 @@ static void handle(struct spyre_device *sdev, const struct spyre_msg *msg)
 		goto odd;
 	switch (type) {
 	case SPYRE_MSG_RESPONSE:
-		answer(sdev, msg);
+		take_answer(sdev, msg);
 		return;
 	case SPYRE_MSG_EVT_RAS:
 		if (len < sizeof(struct spyre_msg_ras))
@@ -130,7 +132,9 @@ static void handle(struct spyre_device *sdev, const struct spyre_msg *msg)
 	case SPYRE_MSG_EVT_STATE:
 		drm_dbg(&sdev->drm, "state %s\n", spyre_state_name(arg));
 		if (arg == SPYRE_STATE_IN_ERROR) {
-			/* Whoever waits for the firmware under reset_sem would hold the reset up. */
+			/*
+			 * Whoever waits for the firmware under reset_sem would hold the reset up.
+			 */
 			spyre_mbox_stop(sdev, -EIO);
 			spyre_reset_request(sdev, SPYRE_RUNG_FLR, "the card went IN_ERROR");
 		}
@@ -244,8 +248,9 @@ static int status_error(struct spyre_device *sdev, u32 type, u32 status)
  *
  * Not interruptible: what the firmware does cannot be taken back, and the deadline bounds it.
  *
- * Return: 0; -EIO when the firmware does not answer (a restart has been asked for, and nothing is known of
- * the command's effect until it happened); -EPROTO for an answer that makes no sense; else what it answered.
+ * Return: 0; -EIO when the firmware does not answer (a restart has been asked for, and nothing is
+ * known of the command's effect until it happened); -EPROTO for an answer that makes no sense;
+ * else what it answered.
  */
 int spyre_mbox_call(struct spyre_device *sdev, u32 type, const void *body, size_t len,
 		    void *answer, size_t answer_len)

@@ -20,12 +20,19 @@ struct spyre_mbox {
 	spinlock_t lock;
 	/** @evt_lock: one reader of the event ring; protects @head */
 	struct mutex evt_lock;
+	/** @cmd: command ring, SPYRE_MBOX_CMDS entries */
 	struct spyre_msg *cmd;
+	/** @evt: event ring, SPYRE_MBOX_EVTS entries */
 	struct spyre_msg *evt;
+	/** @cmd_dma: bus address of @cmd */
 	dma_addr_t cmd_dma;
+	/** @evt_dma: bus address of @evt */
 	dma_addr_t evt_dma;
+	/** @tail: commands sent since the firmware booted */
 	u32 tail;
+	/** @head: events taken since the firmware booted */
 	u32 head;
+	/** @tag: of the last command */
 	u32 tag;
 	/** @pending: commands waiting for their answer */
 	struct list_head pending;

@@ -3,12 +3,12 @@
  * Device memory: a bitmap of 2 MiB pages, and scrubbing.
  *
  * Memory need not be contiguous, so a page is as good as any other of its class and there is no
- * fragmentation to fight: the lowest free one is taken, non-mappable buffers from above the aperture
- * first.
+ * fragmentation to fight: the lowest free one is taken, non-mappable buffers from above the
+ * aperture first.
  *
- * A freed page is dirty. It is cleared by FILL control blocks of the driver's own context before it
- * is given out again, in the background, or at once when an allocation needs it. After a loss of card
- * memory everything reads zero and nothing is dirty.
+ * A freed page is dirty. It is cleared by FILL control blocks of the driver's own context before
+ * it is given out again, in the background, or at once when an allocation needs it. After a loss
+ * of card memory everything reads zero and nothing is dirty.
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
@@ -59,8 +59,8 @@ static void give(struct spyre_mem *m, const u32 *pages, u32 n, bool dirty)
 }
 
 /*
- * Scrubs up to SCRUB_BATCH dirty pages in [from, to). Returns how many, 0 if there are none, or an error. The
- * caller holds reset_sem for reading.
+ * Scrubs up to SCRUB_BATCH dirty pages in [from, to). Returns how many, 0 if there are none, or
+ * an error. The caller holds reset_sem for reading.
  */
 static int scrub(struct spyre_device *sdev, u32 from, u32 to)
 {
@@ -154,7 +154,8 @@ int spyre_mem_init(struct spyre_device *sdev)
  * @pages: out, numbers of the pages
  * @gen: out, to be given back with them
  *
- * Context: the caller holds reset_sem for reading; waits for the card when pages must be scrubbed first.
+ * Context: the caller holds reset_sem for reading; waits for the card when pages must be scrubbed
+ * first.
  * Return: 0, -ENOSPC, or an error of scrubbing.
  */
 int spyre_mem_alloc(struct spyre_device *sdev, u32 n, bool mappable, u32 *pages, u32 *gen)

@@ -26,7 +26,7 @@ struct spyre_device;
  * @scrub_work: scrubs in the background what was freed
  */
 struct spyre_mem {
-	struct mutex lock;
+	struct mutex lock;	/* see above */
 	unsigned long *busy;
 	unsigned long *dirty;
 	u32 first;
@@ -38,7 +38,7 @@ struct spyre_mem {
 	u32 scrubbing;
 	u32 gen;
 	u64 scrubbed;
-	struct mutex scrub_lock;
+	struct mutex scrub_lock;	/* see above */
 	struct delayed_work scrub_work;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * QUERY and fdinfo: facts, limits, use. Needs no context; telemetry comes from the cached reading.
+ * QUERY and fdinfo: facts, limits, use. Needs no context; telemetry comes from the cached
+ * reading.
  */
 #include <linux/math64.h>
 #include <linux/uaccess.h>
@@ -134,7 +135,7 @@ int spyre_query_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_f
 		break;
 	case DRM_SPYRE_QUERY_USAGE:
 		size = sizeof(q.usage);
-		ctx = smp_load_acquire(&file->ctx);
+		ctx = spyre_file_ctx_peek(file);
 		if (ctx)
 			spyre_ctx_usage(ctx, &q.usage);
 		break;
@@ -158,7 +159,7 @@ void spyre_show_fdinfo(struct drm_printer *p, struct drm_file *drm_file)
 	static const char * const names[] = { NULL, "dmi", "dmo", "dmx", "compute" };
 	struct spyre_file *file = drm_file->driver_priv;
 	struct spyre_device *sdev = file->sdev;
-	struct spyre_ctx *ctx = smp_load_acquire(&file->ctx);
+	struct spyre_ctx *ctx = spyre_file_ctx_peek(file);
 	struct drm_spyre_usage usage = {};
 	u64 device, host;
 	unsigned int i;

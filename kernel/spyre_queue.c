@@ -3,8 +3,8 @@
  * Queues.
  *
  * The kernel allocates all of a queue's memory and binds it where a control block cannot reach it
- * (PRIV): the ring read-only for the card, status page and response ring writable. Ring and doorbell
- * are the user's to write, so nothing in them is believed here.
+ * (PRIV): the ring read-only for the card, status page and response ring writable. Ring and
+ * doorbell are the user's to write, so nothing in them is believed here.
  */
 #include <linux/capability.h>
 #include <linux/log2.h>
@@ -127,7 +127,8 @@ static void drop_binds(struct spyre_queue *q)
  * @priority: valid
  * @timeout: default timeout, SoC cycles
  */
-struct spyre_queue *spyre_queue_create(struct spyre_ctx *ctx, u32 entries, u32 priority, u64 timeout)
+struct spyre_queue *spyre_queue_create(struct spyre_ctx *ctx, u32 entries, u32 priority,
+				       u64 timeout)
 {
 	struct spyre_device *sdev = ctx->sdev;
 	u64 ring_size = (u64)entries * sizeof(struct spyre_cb) + PAGE_SIZE;
@@ -232,6 +233,7 @@ static void cancel_fetched(struct spyre_queue *q, u32 done, u32 fetched, u32 sta
 		smp_wmb();
 		WRITE_ONCE(rb->valid, cpu_to_le32(i + 1));
 	}
+	/* Whoever sees the error sees the response blocks. */
 	smp_wmb();
 	store_pair(&s->error, status, done);
 	store_pair(&s->generation, q->ctx->sdev->gen, SPYRE_QUEUE_ERROR);
@@ -241,8 +243,9 @@ static void cancel_fetched(struct spyre_queue *q, u32 done, u32 fetched, u32 sta
 }
 
 /*
- * The firmware was restarted: a queue with nothing in flight goes on; one with entries in flight fails, and the
- * firmware hears of it again when the user resets it. The caller holds the context's lock.
+ * The firmware was restarted: a queue with nothing in flight goes on; one with entries in flight
+ * fails, and the firmware hears of it again when the user resets it. The caller holds the
+ * context's lock.
  */
 int spyre_queue_recreate(struct spyre_queue *q)
 {
@@ -254,7 +257,10 @@ int spyre_queue_recreate(struct spyre_queue *q)
 	if (!q->on_card)
 		return 0;
 	q->on_card = false;
-	/* The driver's own queue has no user who would reset it; whoever waited for it asks again. */
+	/*
+	 * The driver's own queue has no user who would reset it; whoever waited for it asks
+	 * again.
+	 */
 	if (!q->id)
 		return create_on_card(q, shadow_tail(q));
 	if (READ_ONCE(s->error))
@@ -267,8 +273,8 @@ int spyre_queue_recreate(struct spyre_queue *q)
 }
 
 /*
- * Asks the card to forget the queue. 0: it touches none of its memory any more. The caller holds the context's
- * lock.
+ * Asks the card to forget the queue. 0: it touches none of its memory any more. The caller holds
+ * the context's lock.
  */
 int spyre_queue_stop(struct spyre_queue *q)
 {
@@ -287,8 +293,9 @@ int spyre_queue_stop(struct spyre_queue *q)
 }
 
 /*
- * Gives back what the queue holds. The card does not know it any more, and either the bindings go with the context
- * (it is detached) or they are dropped here. The caller holds the context's lock.
+ * Gives back what the queue holds. The card does not know it any more, and either the bindings go
+ * with the context (it is detached) or they are dropped here. The caller holds the context's
+ * lock.
  */
 void spyre_queue_release(struct spyre_queue *q)
 {
@@ -368,7 +375,7 @@ static int publish(struct spyre_queue *q, struct drm_file *drm_file,
 }
 
 /* Stops and releases a queue nobody else finds any more. */
-static int end(struct spyre_queue *q)
+static int stop_and_release(struct spyre_queue *q)
 {
 	struct spyre_ctx *ctx = q->ctx;
 	int ret = spyre_queue_stop(q);
@@ -416,7 +423,7 @@ int spyre_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file
 	if (!ret) {
 		ret = publish(q, drm_file, args);
 		if (ret)
-			end(q);
+			stop_and_release(q);
 		else
 			spyre_reset_watch(sdev);
 	}
@@ -426,7 +433,10 @@ out:
 	return ret;
 }
 
-/* Looks a queue up for one of the calls below; with 0 the context is locked and reset_sem is held. */
+/*
+ * Looks a queue up for one of the calls below; with 0 the context is locked and reset_sem is
+ * held.
+ */
 static int begin(struct drm_device *drm, const struct drm_spyre_queue_id *args,
 		 struct drm_file *drm_file, struct spyre_queue **q)
 {
@@ -440,7 +450,7 @@ static int begin(struct drm_device *drm, const struct drm_spyre_queue_id *args,
 	ret = spyre_enter(sdev, file);
 	if (ret)
 		return ret;
-	ctx = smp_load_acquire(&file->ctx);
+	ctx = spyre_file_ctx_peek(file);
 	if (!ctx) {
 		spyre_exit(sdev);
 		return -ENOENT;
@@ -472,7 +482,7 @@ int spyre_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fil
 		return ret;
 	ctx = q->ctx;
 	xa_erase(&ctx->queues, q->id);
-	ret = end(q);
+	ret = stop_and_release(q);
 	finish(to_spyre(drm), ctx);
 	return ret;
 }

@@ -56,7 +56,8 @@ struct spyre_queue {
 void *spyre_queue_slot(const struct spyre_queue *q, u32 index);
 struct spyre_shadow *spyre_queue_shadow(const struct spyre_queue *q);
 struct spyre_queue_status *spyre_queue_status(const struct spyre_queue *q);
-struct spyre_queue *spyre_queue_create(struct spyre_ctx *ctx, u32 entries, u32 priority, u64 timeout);
+struct spyre_queue *spyre_queue_create(struct spyre_ctx *ctx, u32 entries, u32 priority,
+				       u64 timeout);
 int spyre_queue_recreate(struct spyre_queue *q);
 int spyre_queue_stop(struct spyre_queue *q);
 void spyre_queue_release(struct spyre_queue *q);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RAS records. Each goes into the card's log and, if it has a context, into that context's own, so
- * that one user's errors push nobody else's out.
+ * RAS records. Each goes into the card's log and, if it has a context, into that context's own,
+ * so that one user's errors push nobody else's out.
  */
 #include <linux/capability.h>
 #include <linux/slab.h>
@@ -79,8 +79,8 @@ static u32 user_queue_id(struct spyre_ctx *ctx, u32 page)
 	u32 found = U32_MAX;
 
 	/*
-	 * By RCU and not under the context's lock, which is held across mailbox commands: the thread that is here
-	 * brings their answers. Queues are freed by RCU.
+	 * By RCU and not under the context's lock, which is held across mailbox commands: the
+	 * thread that is here brings their answers. Queues are freed by RCU.
 	 */
 	rcu_read_lock();
 	xa_for_each(&ctx->queues, id, q) {
@@ -181,7 +181,7 @@ int spyre_ras_read_ioctl(struct drm_device *drm, void *data, struct drm_file *dr
 	if (args->flags & DRM_SPYRE_RAS_CARD) {
 		log = &sdev->ras;
 	} else {
-		ctx = smp_load_acquire(&file->ctx);
+		ctx = spyre_file_ctx_peek(file);
 		if (ctx)
 			log = &ctx->ras;
 	}

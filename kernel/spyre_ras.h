@@ -19,7 +19,7 @@ struct spyre_msg_ras;
  * @records: record n is at n % size
  */
 struct spyre_ras_log {
-	spinlock_t lock;
+	spinlock_t lock;	/* see above */
 	u64 last;
 	u32 size;
 	struct drm_spyre_ras *records;

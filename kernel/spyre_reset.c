@@ -2,9 +2,9 @@
 /*
  * The upper rungs of the reset ladder: firmware restart, function-level reset, off the bus.
  *
- * A request says how high at least and why; the work does the lowest rung that was asked for and goes
- * up when that fails or comes too often. Each step is bounded: boot has a deadline, the function reset
- * has the PCI core's.
+ * A request says how high at least and why; the work does the lowest rung that was asked for and
+ * goes up when that fails or comes too often. Each step is bounded: boot has a deadline, the
+ * function reset has the PCI core's.
  */
 #include <linux/delay.h>
 #include <linux/pci.h>
@@ -23,7 +23,9 @@
 /* So many restarts or resets within the window, and the next rung is taken instead. */
 #define RATE_WINDOW	(60 * HZ)
 
-static const char * const rung_name[] = { "none", "firmware restart", "function-level reset", "off" };
+static const char * const rung_name[] = {
+	"none", "firmware restart", "function-level reset", "off",
+};
 
 void spyre_reset_request(struct spyre_device *sdev, enum spyre_rung rung, const char *reason)
 {
@@ -40,7 +42,10 @@ void spyre_reset_request(struct spyre_device *sdev, enum spyre_rung rung, const 
 		queue_work(system_unbound_wq, &r->work);
 }
 
-/* The card is up or off: whoever waited looks again. Requests made meanwhile are dealt with. reset_sem: write. */
+/*
+ * The card is up or off: whoever waited looks again. Requests made meanwhile are dealt with.
+ * reset_sem: write.
+ */
 void spyre_recovery_over(struct spyre_device *sdev)
 {
 	spin_lock_irq(&sdev->reset.lock);
@@ -62,7 +67,10 @@ static bool too_often(struct spyre_reset *r, enum spyre_rung rung)
 	return often;
 }
 
-/* Card memory and contexts are gone, or may never be asked for again. The card is stopped; reset_sem: write. */
+/*
+ * Card memory and contexts are gone, or may never be asked for again. The card is stopped;
+ * reset_sem: write.
+ */
 void spyre_lose_all(struct spyre_device *sdev, u32 status)
 {
 	struct spyre_ctx *ctx;
@@ -163,8 +171,8 @@ fail:
 }
 
 /*
- * Before suspend: every queue stops at a boundary. What does not in the mailbox's time is left as it is and fails
- * later. reset_sem: write.
+ * Before suspend: every queue stops at a boundary. What does not in the mailbox's time is left as
+ * it is and fails later. reset_sem: write.
  */
 void spyre_quiesce(struct spyre_device *sdev)
 {
@@ -249,8 +257,9 @@ static void reset_work(struct work_struct *work)
 	up_write(&sdev->reset_sem);
 
 	/*
-	 * The PCI core calls our reset_prepare and reset_done around it. It needs the device lock, which removal holds
-	 * while it waits for this work: hence only a try, and the look at gone.
+	 * The PCI core calls our reset_prepare and reset_done around it. It needs the device
+	 * lock, which removal holds while it waits for this work: hence only a try, and the look
+	 * at gone.
 	 */
 	for (tries = 0; rung == SPYRE_RUNG_FLR && tries < 100 && !READ_ONCE(sdev->gone); tries++) {
 		/* Someone else's reset of the function does as well. */
@@ -279,8 +288,9 @@ static bool in_use(struct spyre_device *sdev)
 }
 
 /*
- * Looks once a second while anyone has a queue. The heartbeat counts while there is work; an idle card sleeps, and
- * then one command says whether it is alive. A long job is no hang: the heartbeat moves.
+ * Looks once a second while anyone has a queue. The heartbeat counts while there is work; an idle
+ * card sleeps, and then one command says whether it is alive. A long job is no hang: the
+ * heartbeat moves.
  */
 static void watch_work(struct work_struct *work)
 {
@@ -306,8 +316,10 @@ static void watch_work(struct work_struct *work)
 	} else if (state == SPYRE_STATE_IN_ERROR) {
 		/* Whoever waits for the firmware under reset_sem would hold the reset up. */
 		spyre_mbox_stop(sdev, -EIO);
-		spyre_reset_request(sdev, spyre_read(sdev, SPYRE_REG_BOOT_STATUS) == SPYRE_BOOT_CRASHED ?
-				    SPYRE_RUNG_FIRMWARE : SPYRE_RUNG_FLR, "the card is IN_ERROR");
+		if (spyre_read(sdev, SPYRE_REG_BOOT_STATUS) == SPYRE_BOOT_CRASHED)
+			spyre_reset_request(sdev, SPYRE_RUNG_FIRMWARE, "the firmware crashed");
+		else
+			spyre_reset_request(sdev, SPYRE_RUNG_FLR, "the card is IN_ERROR");
 	} else if (beat == r->beat) {
 		/* No answer asks for a restart by itself. */
 		spyre_mbox_call(sdev, SPYRE_MSG_GET_TELEMETRY, NULL, 0, &msg, sizeof(msg));

@@ -32,7 +32,7 @@ enum spyre_rung {
  * @stamps: jiffies of the last restarts and resets, for rate limiting; of @work
  */
 struct spyre_reset {
-	spinlock_t lock;
+	spinlock_t lock;	/* see above */
 	enum spyre_rung wanted;
 	const char *reason;
 	struct work_struct work;

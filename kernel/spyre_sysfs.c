@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sysfs attributes of the PCI device: health and identity, for who counts cards without opening one.
+ * sysfs attributes of the PCI device: health and identity, for who counts cards without opening
+ * one.
  */
 #include <linux/device.h>
 #include <linux/sysfs.h>
@@ -63,7 +64,8 @@ static ssize_t mem_total_show(struct device *dev, struct device_attribute *attr,
 {
 	struct spyre_device *sdev = dev_get_drvdata(dev);
 
-	return sysfs_emit(buf, "%llu\n", (u64)(sdev->mem.end - sdev->mem.first) << SPYRE_PAGE_SHIFT);
+	return sysfs_emit(buf, "%llu\n",
+			  (u64)(sdev->mem.end - sdev->mem.first) << SPYRE_PAGE_SHIFT);
 }
 static DEVICE_ATTR_RO(mem_total);
 

@@ -11,8 +11,8 @@
 struct spyre_device;
 
 /*
- * The driver's area at the start of the aperture: context tables, room for the firmware image while
- * it boots, then page tables. It is never handed to user space.
+ * The driver's area at the start of the aperture: context tables, room for the firmware image
+ * while it boots, then page tables. It is never handed to user space.
  */
 #define SPYRE_AREA_CONTEXTS	256u
 #define SPYRE_AREA_CTX		0u
@@ -30,7 +30,7 @@ struct spyre_device;
  * @used: of them set
  */
 struct spyre_tables {
-	struct mutex lock;
+	struct mutex lock;	/* see above */
 	unsigned long *map;
 	u32 units;
 	u32 used;

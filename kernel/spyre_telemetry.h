@@ -21,7 +21,7 @@ struct spyre_device;
  * @hwmon: hwmon device or NULL
  */
 struct spyre_telemetry {
-	struct mutex lock;
+	struct mutex lock;	/* see above */
 	struct drm_spyre_telemetry data;
 	u32 throttled;
 	u32 heartbeat;

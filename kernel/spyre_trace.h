@@ -169,9 +169,11 @@ DECLARE_EVENT_CLASS(spyre_queue,
 );
 
 DEFINE_EVENT(spyre_queue, spyre_queue_destroy,
-	TP_PROTO(struct device *dev, u32 ctx, u32 page, int result), TP_ARGS(dev, ctx, page, result));
+	TP_PROTO(struct device *dev, u32 ctx, u32 page, int result),
+	TP_ARGS(dev, ctx, page, result));
 DEFINE_EVENT(spyre_queue, spyre_queue_reset,
-	TP_PROTO(struct device *dev, u32 ctx, u32 page, int result), TP_ARGS(dev, ctx, page, result));
+	TP_PROTO(struct device *dev, u32 ctx, u32 page, int result),
+	TP_ARGS(dev, ctx, page, result));
 
 TRACE_EVENT(spyre_wait_begin,
 	TP_PROTO(struct device *dev, u32 count, s64 timeout),
@@ -223,7 +225,8 @@ TRACE_EVENT(spyre_ras,
 		__entry->addr = addr;
 	),
 	TP_printk("%s code=0x%x severity=%u ctx=%u queue=%d addr=0x%llx", __get_str(dev),
-		  __entry->code, __entry->severity, __entry->ctx, (int)__entry->queue, __entry->addr)
+		  __entry->code, __entry->severity, __entry->ctx, (int)__entry->queue,
+		  __entry->addr)
 );
 
 TRACE_EVENT(spyre_reset,

@@ -14,7 +14,7 @@ struct spyre_device;
  * @list: of struct spyre_user
  */
 struct spyre_users {
-	struct mutex lock;
+	struct mutex lock;	/* see above */
 	struct list_head list;
 };
 

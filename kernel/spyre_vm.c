@@ -2,10 +2,10 @@
 /*
  * Address spaces: page tables in the driver's area of card memory, bindings, VM_BIND.
  *
- * A table entry is one 8-byte store. Making one valid needs no word to the card, as it remembers no
- * misses. Dropping one does: the entry is cleared, then the card confirms that nothing uses the old
- * translation any more, and only then may page, address and table be used again. If the card does not
- * confirm, the binding waits in limbo until a reset has stopped the card.
+ * A table entry is one 8-byte store. Making one valid needs no word to the card, as it remembers
+ * no misses. Dropping one does: the entry is cleared, then the card confirms that nothing uses
+ * the old translation any more, and only then may page, address and table be used again. If the
+ * card does not confirm, the binding waits in limbo until a reset has stopped the card.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -18,7 +18,7 @@
 
 #define HMVA_SHIFT	12
 #define L2_SHIFT	(SPYRE_PAGE_SHIFT - HMVA_SHIFT)
-#define L2_ENTRIES	(1u << L2_SHIFT)
+#define L2_ENTRIES	SPYRE_HOST_L2_ENTRIES
 #define DEV_SEG_PAGES	SPYRE_SEGMENT_PAGES
 #define HOST_SEG_PAGES	(1u << (SPYRE_SEGMENT_SHIFT - HMVA_SHIFT))
 
@@ -134,10 +134,9 @@ static int map_host(struct spyre_bind *bind, u32 want, u64 flags)
 	flags |= SPYRE_PTE_VALID | SPYRE_PTE_LEAF;
 	while (bind->pages < want) {
 		u32 page = first + bind->pages, slot = page >> L2_SHIFT, at;
-		dma_addr_t dma;
-		u64 len;
+		u64 len, byte = bind->offset + ((u64)bind->pages << HMVA_SHIFT);
+		dma_addr_t dma = bus_at(bind->bo, byte, &hint, &len);
 
-		dma = bus_at(bind->bo, bind->offset + ((u64)bind->pages << HMVA_SHIFT), &hint, &len);
 		if (page % L2_ENTRIES == 0 && want - bind->pages >= L2_ENTRIES &&
 		    len >= SPYRE_PAGE_SIZE && IS_ALIGNED(dma, SPYRE_PAGE_SIZE) && !host->l2[slot]) {
 			write_entry(sdev, l1, slot, dma | flags);
@@ -236,7 +235,8 @@ static void bind_free(struct spyre_bind *bind)
 	kfree(bind);
 }
 
-static struct spyre_bind *bind_new(struct spyre_ctx *ctx, struct spyre_bo *bo, u64 offset, bool host)
+static struct spyre_bind *bind_new(struct spyre_ctx *ctx, struct spyre_bo *bo, u64 offset,
+				   bool host)
 {
 	struct spyre_bind *bind = kzalloc(sizeof(*bind), GFP_KERNEL_ACCOUNT);
 
@@ -270,7 +270,8 @@ static int bind_publish(struct spyre_bind *bind)
 		/* Whoever waits for words of this buffer must arm this context too. */
 		wake_up_all(&bind->bo->waitq);
 	}
-	trace_spyre_bind(ctx->sdev->drm.dev, ctx->id, bind->host, spyre_bind_addr(bind), bind->pages);
+	trace_spyre_bind(ctx->sdev->drm.dev, ctx->id, bind->host, spyre_bind_addr(bind),
+			 bind->pages);
 	return 0;
 }
 
@@ -376,8 +377,8 @@ static struct spyre_bind *bind_device(struct spyre_ctx *ctx, struct spyre_bo *bo
  * spyre_unbind - end a binding
  * @bind: its context's lock is held
  *
- * Return: 0, or -EIO when the card did not confirm: the binding is gone for the user, and its memory is kept
- * until a reset.
+ * Return: 0, or -EIO when the card did not confirm: the binding is gone for the user, and its
+ * memory is kept until a reset.
  */
 int spyre_unbind(struct spyre_bind *bind)
 {
@@ -385,7 +386,8 @@ int spyre_unbind(struct spyre_bind *bind)
 	int ret;
 
 	lockdep_assert_held(&ctx->lock);
-	trace_spyre_unbind(ctx->sdev->drm.dev, ctx->id, bind->host, spyre_bind_addr(bind), bind->pages);
+	trace_spyre_unbind(ctx->sdev->drm.dev, ctx->id, bind->host, spyre_bind_addr(bind),
+			   bind->pages);
 	bind_unlink(bind);
 	if (!bind->pages) {
 		bind_free(bind);
@@ -476,7 +478,8 @@ static int do_map(struct spyre_ctx *ctx, struct spyre_bo *bo, struct drm_spyre_v
 	if (!IS_ALIGNED(size, unit) || size > bo->base.size - args->offset)
 		return -EINVAL;
 	if (host)
-		bind = spyre_bind_host(ctx, bo, args->offset, size, write ? SPYRE_PTE_WRITE : 0, false);
+		bind = spyre_bind_host(ctx, bo, args->offset, size, write ? SPYRE_PTE_WRITE : 0,
+				       false);
 	else
 		bind = bind_device(ctx, bo, args->offset, size, write, args->segment, fixed,
 				   args->addr);

@@ -15,7 +15,7 @@ struct spyre_ctx;
 
 /* Kernel's view of one host segment's second-level tables. */
 struct spyre_host_segment {
-	u32 l2[SPYRE_SEGMENT_PAGES];	/* area offset of the table, 0: none (empty or a 2 MiB leaf) */
+	u32 l2[SPYRE_SEGMENT_PAGES];	/* area offset of the table, 0: empty or a leaf */
 	u16 used[SPYRE_SEGMENT_PAGES];	/* valid entries in it */
 };
 

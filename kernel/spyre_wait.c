@@ -3,12 +3,14 @@
  * WAIT: for words in host buffers and for queues.
  *
  * A waiter enters the wait queues of what it names, then, each time around: allows one interrupt
- * (arms) in every context that can write there, full barrier, looks at the words, sleeps. The card does
- * the reverse: it stores the word, full barrier, loads the arm word. So either the waiter sees the word,
- * or the card sees that it was armed and interrupts, and the interrupt finds the waiter in the queue. A
- * context that comes to bind one of the buffers later wakes its waiters, who then arm it too.
+ * (arms) in every context that can write there, full barrier, looks at the words, sleeps. The
+ * card does the reverse: it stores the word, full barrier, loads the arm word. So either the
+ * waiter sees the word, or the card sees that it was armed and interrupts, and the interrupt
+ * finds the waiter in the queue. A context that comes to bind one of the buffers later wakes its
+ * waiters, who then arm it too.
  *
- * Interrupts may get lost: no sleep is longer than RECHECK_MAX, and what is found only then is counted.
+ * Interrupts may get lost: no sleep is longer than RECHECK_MAX, and what is found only then is
+ * counted.
  *
  * The card is not touched here, only memory that it writes and references hold: waiting needs no
  * reset_sem, and a reset or removal ends it by moving the generation.
@@ -87,7 +89,7 @@ static int slot_fill(struct wait_slot *s, const struct drm_spyre_wait_entry *e,
 	case DRM_SPYRE_WAIT_QUEUE:
 		if (e->offset)
 			return -EINVAL;
-		ctx = smp_load_acquire(&file->ctx);
+		ctx = spyre_file_ctx_peek(file);
 		if (!ctx)
 			return -ENOENT;
 		mutex_lock(&ctx->lock);
@@ -162,8 +164,8 @@ static void set_arm(struct wait_set *set)
 	}
 	spin_unlock(&set->sdev->wake_lock);
 	/*
-	 * Orders the arm words before the loads of what we wait for, as the firmware orders its store of that before
-	 * its load of the arm word.
+	 * Orders the arm words before the loads of what we wait for, as the firmware orders its
+	 * store of that before its load of the arm word.
 	 */
 	mb();
 }
@@ -185,7 +187,10 @@ static int slot_check(const struct wait_slot *s)
 		return -ENOENT;
 	if (!READ_ONCE(status->error))
 		return 0;
-	/* An error and the last progress come in this order: done may have reached the value meanwhile. */
+	/*
+	 * An error and the last progress come in this order: done may have reached the value
+	 * meanwhile.
+	 */
 	dma_rmb();
 	if ((s32)(le32_to_cpu(READ_ONCE(status->done)) - (u32)s->value) >= 0)
 		return 1;
@@ -262,12 +267,13 @@ static int wait_here(struct wait_set *set, struct drm_spyre_wait *args)
 /* --- eventfd -------------------------------------------------------------------------------- */
 
 /*
- * A wait with nobody asleep in it. Wake-ups and a timer queue its work, which looks, and signals once.
+ * A wait with nobody asleep in it. Wake-ups and a timer queue its work, which looks, and signals
+ * once.
  *
- * Whoever takes it out of the file's table ends it: cancel and close free it after waiting for the work;
- * the work itself, when it fires, cannot wait for itself (it may have been queued again meanwhile) and
- * hands it to the file's reaper. Taking out and handing over are one step under reap_lock, so that close
- * finds it in the table or with the reaper.
+ * Whoever takes it out of the file's table ends it: cancel and close free it after waiting for
+ * the work; the work itself, when it fires, cannot wait for itself (it may have been queued again
+ * meanwhile) and hands it to the file's reaper. Taking out and handing over are one step under
+ * reap_lock, so that close finds it in the table or with the reaper.
  */
 struct ewait {
 	struct spyre_file *file;

@@ -3,18 +3,23 @@
  * IBM Spyre accelerator: user interface of /dev/accel/accelN.
  *
  * Rules for every ioctl: reserved fields and unknown flags must be 0, else EINVAL. Timeouts are
- * absolute CLOCK_MONOTONIC nanoseconds. Every ioctl may return EINTR and may then simply be issued
- * again with the same arguments. After the card lost its memory (reset, removal) every ioctl on a file
- * opened before returns ENODEV; open a new one. Sizes of structs may grow at the end.
+ * absolute CLOCK_MONOTONIC nanoseconds. Every ioctl may return EINTR and may then simply be
+ * issued again with the same arguments. After the card lost its memory (reset, removal) every
+ * ioctl on a file opened before returns ENODEV; open a new one. Sizes of structs may grow at the
+ * end.
  *
- * Errors with one meaning everywhere: ENOENT no such handle, id or binding in this file; ENOSPC device
- * memory or page-table area exhausted; ENOMEM host memory; EDQUOT the user's quota; EMFILE the card's
- * contexts or queues; ENODEV the card is gone or this file's context was lost; ETIME timeout.
+ * Errors with one meaning everywhere: ENOENT no such handle, id or binding in this file; ENOSPC
+ * device memory or page-table area exhausted; ENOMEM host memory; EDQUOT the user's quota; EMFILE
+ * the card's contexts or queues; ENODEV the card is gone or this file's context was lost; ETIME
+ * timeout.
  */
 #ifndef _UAPI_SPYRE_ACCEL_H_
 #define _UAPI_SPYRE_ACCEL_H_
 
-/* In a kernel build this header is not beside drm.h; in user space libdrm's folder is in the path. */
+/*
+ * In a kernel build this header is not beside drm.h; in user space libdrm's folder is in the
+ * path.
+ */
 #ifdef __KERNEL__
 #include <drm/drm.h>
 #else
@@ -60,8 +65,8 @@ enum drm_spyre_query_type {
 /**
  * struct drm_spyre_query - DRM_IOCTL_SPYRE_QUERY
  *
- * Needs no context. Copies min(size, size known to the kernel) bytes, zero-fills the rest of a larger
- * buffer, and returns the kernel's size in @size. @data 0 asks for the size alone.
+ * Needs no context. Copies min(size, size known to the kernel) bytes, zero-fills the rest of a
+ * larger buffer, and returns the kernel's size in @size. @data 0 asks for the size alone.
  */
 struct drm_spyre_query {
 	/** @type: in, enum drm_spyre_query_type */
@@ -80,7 +85,10 @@ struct drm_spyre_device_info {
 	__u32 proto_version;
 	/** @cores: mask of cores available */
 	__u32 cores;
-	/** @state: device state, public enum: 1 offline, 2 booting, 4 online, 6 in error, 7 removed */
+	/**
+	 * @state: device state, public enum: 1 offline, 2 booting, 4 online, 6 in error, 7
+	 * removed
+	 */
 	__u32 state;
 	/** @core_hz: core clock */
 	__u32 core_hz;
@@ -219,8 +227,8 @@ struct drm_spyre_bo_info {
 /**
  * struct drm_spyre_bo_mmap - DRM_IOCTL_SPYRE_BO_MMAP
  *
- * Device buffers must be MAPPABLE (else EPERM). Mappings are shared, not inherited by fork, and never
- * raise SIGBUS: while the card is away they show zeroed pages of this file.
+ * Device buffers must be MAPPABLE (else EPERM). Mappings are shared, not inherited by fork, and
+ * never raise SIGBUS: while the card is away they show zeroed pages of this file.
  */
 struct drm_spyre_bo_mmap {
 	/** @handle: in */
@@ -243,9 +251,9 @@ struct drm_spyre_bo_mmap {
 /**
  * struct drm_spyre_vm_bind - DRM_IOCTL_SPYRE_VM_BIND
  *
- * Synchronous: after UNMAP the card uses no old translation. Device buffers are bound at DMVAs (2 MiB
- * granularity, never across a segment), host buffers at HMVAs chosen by the kernel. Creates the
- * context if there is none yet.
+ * Synchronous: after UNMAP the card uses no old translation. Device buffers are bound at DMVAs (2
+ * MiB granularity, never across a segment), host buffers at HMVAs chosen by the kernel. Creates
+ * the context if there is none yet.
  */
 struct drm_spyre_vm_bind {
 	/** @op: in, DRM_SPYRE_VM_MAP or _UNMAP */
@@ -254,7 +262,10 @@ struct drm_spyre_vm_bind {
 	__u32 flags;
 	/** @handle: in, MAP: buffer; UNMAP: 0 */
 	__u32 handle;
-	/** @segment: in, MAP of a device buffer without FIXED: segment 0 to 7 to place it in; else 0 */
+	/**
+	 * @segment: in, MAP of a device buffer without FIXED: segment 0 to 7 to place it in; else
+	 * 0
+	 */
 	__u32 segment;
 	/** @offset: in, MAP: first byte of the buffer, multiple of its page size; UNMAP: 0 */
 	__u64 offset;
@@ -273,9 +284,11 @@ struct drm_spyre_vm_bind {
  *
  * The kernel allocates ring, shadow tail, status page and response ring. Three mappings:
  * @ring_offset (read-write): @entries control blocks of 128 bytes, then, at @shadow_at, struct
- * spyre_shadow; @status_offset (read-only, for ever): struct spyre_queue_status, and at @response_at
- * @entries response blocks; @doorbell_offset (write-only page): write the new tail as 32 bits at its start.
- * Creates the context if there is none yet. @priority 2 and 3 need CAP_SYS_NICE (EPERM).
+ * spyre_shadow; @status_offset (read-only, for ever): struct spyre_queue_status, and at
+ * @response_at
+ * @entries response blocks; @doorbell_offset (write-only page): write the new tail as 32 bits at
+ * its start. Creates the context if there is none yet. @priority 2 and 3 need CAP_SYS_NICE
+ * (EPERM).
  */
 struct drm_spyre_queue_create {
 	/** @entries: in, power of two between the limits' ring_min and ring_max */
@@ -307,9 +320,9 @@ struct drm_spyre_queue_create {
 /**
  * struct drm_spyre_queue_id - DRM_IOCTL_SPYRE_QUEUE_DESTROY, _RESET and _KICK
  *
- * DESTROY cancels what is not done and returns when the card touches none of the queue's memory any more.
- * RESET cancels what was fetched or submitted, clears the error and goes on at the shadow tail. KICK rings the
- * doorbell for users that cannot write device pages.
+ * DESTROY cancels what is not done and returns when the card touches none of the queue's memory
+ * any more. RESET cancels what was fetched or submitted, clears the error and goes on at the
+ * shadow tail. KICK rings the doorbell for users that cannot write device pages.
  */
 struct drm_spyre_queue_id {
 	/** @queue: in */
@@ -320,7 +333,10 @@ struct drm_spyre_queue_id {
 
 /** DRM_SPYRE_WAIT_FENCE: a 64-bit word of a host buffer reaches @value (unsigned >=) */
 #define DRM_SPYRE_WAIT_FENCE	0
-/** DRM_SPYRE_WAIT_QUEUE: queue's done index reaches the low 32 bits of @value, or the queue is in error */
+/**
+ * DRM_SPYRE_WAIT_QUEUE: queue's done index reaches the low 32 bits of @value, or the
+ * queue is in error
+ */
 #define DRM_SPYRE_WAIT_QUEUE	1
 
 /** struct drm_spyre_wait_entry - one condition */
@@ -337,14 +353,17 @@ struct drm_spyre_wait_entry {
 
 /** DRM_SPYRE_WAIT_ALL: every condition, not any */
 #define DRM_SPYRE_WAIT_ALL	(1 << 0)
-/** DRM_SPYRE_WAIT_EVENTFD: do not sleep: signal @eventfd once when it holds; @id names it for WAIT_CANCEL */
+/**
+ * DRM_SPYRE_WAIT_EVENTFD: do not sleep: signal @eventfd once when it holds; @id names
+ * it for WAIT_CANCEL
+ */
 #define DRM_SPYRE_WAIT_EVENTFD	(1 << 1)
 
 /**
  * struct drm_spyre_wait - DRM_IOCTL_SPYRE_WAIT
  *
- * Returns 0 when the condition holds, ETIME at the timeout (a timeout in the past polls), EIO when it waits
- * for a queue in error and the value was not reached.
+ * Returns 0 when the condition holds, ETIME at the timeout (a timeout in the past polls), EIO
+ * when it waits for a queue in error and the value was not reached.
  */
 struct drm_spyre_wait {
 	/** @entries: in, user pointer to @count struct drm_spyre_wait_entry */
@@ -372,7 +391,8 @@ struct drm_spyre_wait_cancel {
 /**
  * struct drm_spyre_ras - one RAS record
  *
- * The binary part of a record; names, steps and messages follow from @code (public codes where one exists).
+ * The binary part of a record; names, steps and messages follow from @code (public codes where
+ * one exists).
  */
 struct drm_spyre_ras {
 	/** @seq: number of the record, from 1 */
@@ -415,17 +435,24 @@ struct drm_spyre_ras {
 	__u32 nstuck;
 	/** @pad: 0 */
 	__u32 pad;
-	/** @stuck: struct spyre_stuck: core, unit | corelet << 7, what it waits for, its number, 32-bit pc */
+	/**
+	 * @stuck: struct spyre_stuck: core, unit | corelet << 7, what it waits for, its number,
+	 * 32-bit pc
+	 */
 	__u64 stuck[4];
 };
 
-/** DRM_SPYRE_RAS_CARD: also the card's own and other contexts' records; needs CAP_PERFMON (EPERM) */
+/**
+ * DRM_SPYRE_RAS_CARD: also the card's own and other contexts' records; needs
+ * CAP_PERFMON (EPERM)
+ */
 #define DRM_SPYRE_RAS_CARD	(1 << 0)
 
 /**
  * struct drm_spyre_ras_read - DRM_IOCTL_SPYRE_RAS_READ
  *
- * Copies records with seq greater than @after, oldest first. A file sees the records of its own context.
+ * Copies records with seq greater than @after, oldest first. A file sees the records of its own
+ * context.
  */
 struct drm_spyre_ras_read {
 	/** @records: in, user pointer to @count struct drm_spyre_ras */
