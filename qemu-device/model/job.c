@@ -832,6 +832,7 @@ struct job *spyre_job_decode(uint8_t *raw, size_t size, struct job_error *err)
 		}
 	}
 	job->raw = raw;
+	job->bytes = bytes + size;
 	return job;
 bad:
 	free(job);

@@ -91,9 +91,12 @@ struct job {
 	const struct job_unit *unit[32][JOB_CORE_UNITS];
 	/* Unit that waits for each tag of each core, 0xff: none. */
 	uint8_t tag_waiter[32][SPYRE_TAGS];
-	/* For the owner (cache). */
-	struct job *next;
-	uint64_t id;
+	/* Bytes of all this, raw included. */
+	size_t bytes;
+	/* For the owner: most recently used first, and by digest; what it knows of the job's time. */
+	struct job *prev, *next, *same_hash;
+	struct timed *times;
+	unsigned int ntimes;
 };
 
 struct job_error {

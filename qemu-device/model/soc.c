@@ -8,7 +8,7 @@
 
 /* Containers kept decoded: as many as fit, the last one always. */
 #define CACHE_BYTES	(64u << 20)
-#define TIMES_MAX	4096u
+#define TIMES_MAX	64u	/* start values remembered for each */
 #define LX_MAP		(33 * (size_t)SPYRE_LX_SIZE)
 
 static void *worker_main(void *arg);
@@ -69,21 +69,47 @@ fail:
 	return NULL;
 }
 
-static void forget(struct spyre_soc *soc)
+static struct job **bucket(struct spyre_soc *soc, const uint8_t *digest)
 {
-	struct job *j;
+	return &soc->hash[(digest[0] | (unsigned int)digest[1] << 8) % JOB_HASH];
+}
+
+/* Into and out of the list in order of use. */
+static void link_newest(struct spyre_soc *soc, struct job *job)
+{
+	job->prev = NULL;
+	job->next = soc->newest;
+	*(job->next ? &job->next->prev : &soc->oldest) = job;
+	soc->newest = job;
+}
+
+static void unlink_job(struct spyre_soc *soc, struct job *job)
+{
+	*(job->prev ? &job->prev->next : &soc->newest) = job->next;
+	*(job->next ? &job->next->prev : &soc->oldest) = job->prev;
+}
+
+static void drop(struct spyre_soc *soc, struct job *job)
+{
+	struct job **p;
 	struct timed *t;
 
-	while ((j = soc->jobs)) {
-		soc->jobs = j->next;
-		spyre_job_free(j);
-	}
-	while ((t = soc->times)) {
-		soc->times = t->next;
+	for (p = bucket(soc, job->digest); *p != job; p = &(*p)->same_hash)
+		;
+	*p = job->same_hash;
+	unlink_job(soc, job);
+	soc->jobs_bytes -= job->bytes;
+	while ((t = job->times)) {
+		job->times = t->next;
 		free(t);
 	}
-	soc->jobs_bytes = 0;
-	soc->ntimes = 0;
+	spyre_job_free(job);
+}
+
+static void forget(struct spyre_soc *soc)
+{
+	while (soc->oldest)
+		drop(soc, soc->oldest);
 	soc->job = NULL;
 }
 
@@ -223,23 +249,14 @@ static void bad_program(struct spyre_rb *rb, const struct job_error *e)
 
 static void cache_put(struct spyre_soc *soc, struct job *job)
 {
-	struct job **p, *old;
-	uint64_t sum = 0;
+	struct job **p = bucket(soc, job->digest);
 
-	job->id = ++soc->next_id;
-	job->next = soc->jobs;
-	soc->jobs = job;
-	for (p = &soc->jobs; *p; ) {
-		sum += (*p)->size;
-		if (sum > CACHE_BYTES && *p != job) {
-			old = *p;
-			*p = old->next;
-			sum -= old->size;
-			spyre_job_free(old);
-		} else {
-			p = &(*p)->next;
-		}
-	}
+	job->same_hash = *p;
+	*p = job;
+	link_newest(soc, job);
+	soc->jobs_bytes += job->bytes;
+	while (soc->jobs_bytes > CACHE_BYTES && soc->oldest != job)
+		drop(soc, soc->oldest);
 }
 
 /* The decoded container at bootaddr, from the cache or new. NULL with rb filled. */
@@ -248,7 +265,7 @@ static struct job *load(struct spyre_soc *soc, struct spyre_rb *rb)
 	uint64_t addr = soc->req.bootaddr;
 	struct spyre_job_header h;
 	struct job_error e;
-	struct job **p, *job;
+	struct job *job;
 	uint8_t *raw;
 	bool same;
 
@@ -258,16 +275,15 @@ static struct job *load(struct spyre_soc *soc, struct spyre_rb *rb)
 		bad_program(rb, &e);
 		return NULL;
 	}
-	for (p = &soc->jobs; (job = *p); p = &job->next) {
+	for (job = *bucket(soc, h.digest); job; job = job->same_hash) {
 		if (job->size != h.size || memcmp(job->digest, h.digest, sizeof(h.digest)))
 			continue;
 		if (!fetch(soc, addr, job->raw, job->size, FETCH_COMPARE, &same, false, rb))
 			return NULL;
 		if (!same)
 			continue;
-		*p = job->next;
-		job->next = soc->jobs;
-		soc->jobs = job;
+		unlink_job(soc, job);
+		link_newest(soc, job);
 		return job;
 	}
 	raw = malloc(h.size);
@@ -323,7 +339,7 @@ static uint32_t time_keys(const struct spyre_soc *soc, uint64_t *keys)
 	return n;
 }
 
-static bool timed(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb)
+static bool timed(struct spyre_soc *soc, struct job *job, struct spyre_soc_time *time, struct spyre_rb *rb)
 {
 	uint32_t n = time_keys(soc, NULL);
 	struct timed *t, **p, *hit;
@@ -332,14 +348,13 @@ static bool timed(struct spyre_soc *soc, struct spyre_soc_time *time, struct spy
 	if (!t)
 		return fail(rb, SPYRE_ERR_INTERNAL);
 	time_keys(soc, t->keys);
-	for (p = &soc->times; (hit = *p); p = &hit->next) {
-		if (hit->job != soc->job->id || hit->nkeys != n ||
-		    memcmp(hit->keys, t->keys, n * sizeof(t->keys[0])))
+	for (p = &job->times; (hit = *p); p = &hit->next) {
+		if (hit->nkeys != n || memcmp(hit->keys, t->keys, n * sizeof(t->keys[0])))
 			continue;
 		free(t);
 		*p = hit->next;
-		hit->next = soc->times;
-		soc->times = hit;
+		hit->next = job->times;
+		job->times = hit;
 		*time = hit->time;
 		return true;
 	}
@@ -347,17 +362,16 @@ static bool timed(struct spyre_soc *soc, struct spyre_soc_time *time, struct spy
 		free(t);
 		return false;
 	}
-	t->job = soc->job->id;
 	t->nkeys = n;
 	t->time = *time;
-	t->next = soc->times;
-	soc->times = t;
-	if (++soc->ntimes > TIMES_MAX) {
-		for (p = &soc->times; (*p)->next; p = &(*p)->next)
+	t->next = job->times;
+	job->times = t;
+	if (++job->ntimes > TIMES_MAX) {
+		for (p = &job->times; (*p)->next; p = &(*p)->next)
 			;
 		free(*p);
 		*p = NULL;
-		soc->ntimes--;
+		job->ntimes--;
 	}
 	return true;
 }
@@ -390,7 +404,7 @@ static bool prepare(struct spyre_soc *soc, struct spyre_soc_time *time, struct s
 	if (req->keep_lx && (!soc->lx_valid || soc->lx_owner != req->context))
 		return fail(rb, SPYRE_ERR_LX_LOST);
 	soc->job = job;
-	if (!timed(soc, time, rb)) {
+	if (!timed(soc, job, time, rb)) {
 		soc->job = NULL;
 		return false;
 	}

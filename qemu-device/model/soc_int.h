@@ -19,6 +19,8 @@
  */
 #define FIFO_CAP	256u
 
+#define JOB_HASH	1024u
+
 /*
  * LX is cleared lazily, in grains of a burst: at the start of a job the grains written before become stale; one
  * is cleared when it is read or partly written, and need not be when it is written whole.
@@ -115,7 +117,6 @@ struct group {
 
 struct timed {
 	struct timed *next;
-	uint64_t job;			/* job->id */
 	uint32_t nkeys;
 	struct spyre_soc_time time;
 	uint64_t keys[];
@@ -134,11 +135,9 @@ struct spyre_soc {
 	struct core *core;		/* 32 */
 	uint8_t *lx;			/* theirs, one after the other, with slack to align */
 
-	/* Decoded programs, most recently used first, and their times. */
-	struct job *jobs;
-	uint64_t jobs_bytes, next_id;
-	struct timed *times;
-	unsigned int ntimes;
+	/* Decoded programs: most and least recently used, and by the start of their digest. */
+	struct job *newest, *oldest, *hash[JOB_HASH];
+	size_t jobs_bytes;
 
 	/* The job between prepare() and the end of execute(). */
 	struct spyre_soc_job req;
