@@ -11,6 +11,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "job.h"
 #include "num.h"
 #include "pt.h"
 #include "spyregen.h"
@@ -1086,9 +1087,178 @@ static void test_cache(void **state)
 	env_free(&e);
 }
 
+/* --- Random programs ------------------------------------------------------------------------ */
+
+#define RC 3u			/* cores */
+#define HALF_(k) ((uint32_t)(SPYRE_IEEE_INT32 | SPYRE_FMT_HALF) << (8 * (k)))
+
+struct prog {
+	struct spyre_insn insn[400];
+	unsigned int n;
+};
+
+static void put(struct prog *p, struct spyre_insn i)
+{
+	if (p->n < 400)
+		p->insn[p->n++] = i;
+}
+
+/* The end of a transfer that a unit has: words of FIFO f, or for the vector units between it and V3. */
+static void put_end(struct prog *p, unsigned int kind, unsigned int f, unsigned int n, bool writes)
+{
+	if (kind == SPYRE_UNIT_LXLU || kind == SPYRE_UNIT_L0LU)
+		put(p, (struct spyre_insn){ .op = SPYRE_OP_LD, .b = NOREG, .d = (uint8_t)f, .n = (uint16_t)n, .imm = 128 });
+	else if (kind == SPYRE_UNIT_LXSU || kind == SPYRE_UNIT_L0SU)
+		put(p, (struct spyre_insn){ .op = SPYRE_OP_ST, .b = NOREG, .d = (uint8_t)f, .n = (uint16_t)n, .imm = 128 });
+	else if (kind == SPYRE_UNIT_PT)
+		put(p, writes ?
+		    (struct spyre_insn){ .op = SPYRE_OP_PT_PSOUT, .d = (uint8_t)f, .n = (uint16_t)(n / 2) } :
+		    (struct spyre_insn){ .op = SPYRE_OP_PT_MM, .b = SPYRE_SENINT8, .c = 1, .d = (uint8_t)f, .n = (uint16_t)n });
+	else if (writes)
+		put(p, (struct spyre_insn){ .op = SPYRE_OP_MOV, .a = (uint8_t)SPYRE_OPND_FIFO(f), .b = 3, .n = (uint16_t)n,
+					    .imm2 = HALF_(3) });
+	else
+		put(p, (struct spyre_insn){ .op = SPYRE_OP_IADD, .a = 3, .b = 3, .c = (uint8_t)SPYRE_OPND_FIFO(f),
+					    .n = (uint16_t)n, .imm2 = HALF_(1) });
+}
+
+/*
+ * Transfers in one order at both ends always get through; with some neighbours swapped they may deadlock.
+ * Whatever the timing pass says holds: the functional pass gets to the end if it says so (else it would report
+ * INTERNAL), with the same bits for any number of threads.
+ */
+static void test_random(void **state)
+{
+	static const uint8_t fifos[] = {
+		SPYRE_FIFO_LXLU_PE0, SPYRE_FIFO_LXLU_PE1, SPYRE_FIFO_LXLU_SFP0, SPYRE_FIFO_LXLU_SFP1, SPYRE_FIFO_LXLU_PT,
+		/* Nothing goes into L0: what comes out would have to be ordered behind it. */
+		SPYRE_FIFO_L0LU_PE, SPYRE_FIFO_L0LU_SFP, SPYRE_FIFO_PT_PE, SPYRE_FIFO_PT_SFP,
+		SPYRE_FIFO_PT_LXSU, SPYRE_FIFO_PE_SFP, SPYRE_FIFO_SFP_PE, SPYRE_FIFO_PE_LXSU, SPYRE_FIFO_SFP_LXSU,
+		SPYRE_FIFO_RING,
+	};
+	static struct prog prog[RC][2][SPYRE_UNITS];
+	unsigned int round, c, x, k, i, good = 0, dead = 0;
+	struct env e[2];
+	int u;
+
+	(void)state;
+	for (k = 0; k < 2; k++) {
+		env_init(&e[k], k ? 3 : 1);
+		env_map(&e[k], 0, 64 * 128);
+		env_map(&e[k], 1, RC * 2 * 4096);
+	}
+	for (round = 0; round < 400; round++) {
+		struct spyreprog_job *j = spyreprog_job_new();
+		unsigned int swaps = round % 3 ? rnd() % 16 : 0;
+		void *bin;
+		size_t size;
+
+		random_fill(e[0].seg[0], 64 * 128);
+		memcpy(e[1].seg[0], e[0].seg[0], 64 * 128);
+		memset(prog, 0, sizeof(prog));
+		for (c = 0; c < RC; c++) {
+			for (x = 0; x < 2; x++) {
+				put(&prog[c][x][SPYRE_UNIT_LXLU],
+				    (struct spyre_insn){ .op = SPYRE_OP_SYNC_WAIT, .a = (uint8_t)(40 + x), .n = 1 });
+				put(&prog[c][x][SPYRE_UNIT_LXLU],
+				    (struct spyre_insn){ .op = SPYRE_OP_LD, .b = NOREG, .d = SPYRE_FIFO_LXLU_PTW, .n = 64,
+							 .imm = 128 });
+				put(&prog[c][x][SPYRE_UNIT_PT],
+				    (struct spyre_insn){ .op = SPYRE_OP_PT_LDW, .b = SPYRE_SENINT8,
+							 .d = SPYRE_FIFO_LXLU_PTW });
+			}
+		}
+		for (i = 0; i < 60; i++) {
+			unsigned int f = fifos[rnd() % sizeof(fifos)], n = 2 * (1 + rnd() % 20), to;
+			unsigned int w, r;
+
+			c = rnd() % RC;
+			x = rnd() & 1;
+			w = spyre_job_fifo_writer[f];
+			r = spyre_job_fifo_reader[f];
+			to = f != SPYRE_FIFO_RING ? c : x ? (c + RC - 1) % RC : (c + 1) % RC;
+			/* A ring's both ends are in one kind of unit: what it writes must fit before it reads. */
+			if (f == SPYRE_FIFO_RING)
+				n = 1 + n % 8;
+			put_end(&prog[c][x][w], w, f, n, true);
+			put_end(&prog[to][x][r], r, f, n, false);
+			if (rnd() % 4 == 0) {
+				/* A send to a random unit of a random core; tags are numbered by who waits. */
+				unsigned int from = SPYRE_UNIT_LXLU + rnd() % 7, wait = SPYRE_UNIT_LXLU + rnd() % 7, oc = rnd() % RC;
+
+				put(&prog[c][x][from],
+				    (struct spyre_insn){ .op = SPYRE_OP_SYNC_SEND, .a = (uint8_t)(wait * 2 + x), .imm = 1u << oc });
+				put(&prog[oc][x][wait],
+				    (struct spyre_insn){ .op = SPYRE_OP_SYNC_WAIT, .a = (uint8_t)(wait * 2 + x), .n = 1 });
+			}
+		}
+		while (swaps--) {
+			struct prog *p = &prog[rnd() % RC][rnd() & 1][SPYRE_UNIT_LXLU + rnd() % 7];
+			struct spyre_insn t;
+
+			if (p->n < 4)
+				continue;
+			k = 2 + rnd() % (p->n - 3);
+			t = p->insn[k];
+			p->insn[k] = p->insn[k + 1];
+			p->insn[k + 1] = t;
+		}
+		for (c = 0; c < RC; c++) {
+			int p = spyreprog_job_program(j, SPYRE_UNIT_L3LU);
+
+			sp_l3(j, p, SPYRE_OP_L3_LDU, R0, NOREG, E0, 32, 0, 4096, 4096);
+			sp_l3(j, p, SPYRE_OP_L3_LDU, R0, NOREG, E0, 32, 0, 0, 0);
+			sp_send(j, p, 40, 0);
+			sp_send(j, p, 41, 0);
+			spyreprog_job_unit(j, c, SPYRE_UNIT_L3LU, 0, p);
+			p = spyreprog_job_program(j, SPYRE_UNIT_L3SU);
+			sp_wait(j, p, 42, 2);
+			sp_l3(j, p, SPYRE_OP_L3_STU, R0, SPYRE_LBR0, E0, 32, 0, 0, 4096);
+			sp_l3(j, p, SPYRE_OP_L3_STU, R0, SPYRE_LBR0 + 1, E0, 32, 0, 0, 0);
+			u = spyreprog_job_unit(j, c, SPYRE_UNIT_L3SU, 0, p);
+			spyreprog_job_init(j, u, SPYRE_LBR0, SPYRE_NO_SYMBOL, 65536);
+			spyreprog_job_init(j, u, SPYRE_LBR0 + 1, SPYRE_NO_SYMBOL, 2 * 65536);
+			spyreprog_job_init(j, u, E0, SPYRE_NO_SYMBOL, ENV_SEGMENT(1) + c * 8192);
+			for (x = 0; x < 2; x++) {
+				for (k = SPYRE_UNIT_LXLU; k < SPYRE_UNITS; k++) {
+					p = spyreprog_job_program(j, k);
+					for (i = 0; i < prog[c][x][k].n; i++)
+						spyreprog_job_insn(j, p, &prog[c][x][k].insn[i]);
+					if (k == SPYRE_UNIT_LXSU)
+						sp_send(j, p, 42, 0);
+					u = spyreprog_job_unit(j, c, k, x, p);
+					if (k == SPYRE_UNIT_LXSU)
+						spyreprog_job_init(j, u, R0, SPYRE_NO_SYMBOL, (1 + x) * 65536);
+				}
+			}
+		}
+		if (spyreprog_job_finish(j, &bin, &size))
+			fail_msg("%s", spyreprog_job_error(j));
+		spyreprog_job_free(j);
+		for (k = 0; k < 2; k++) {
+			env_load(&e[k], bin, size);
+			env_run(&e[k], NULL, 0);
+		}
+		free(bin);
+		if (e[0].rb.status != e[1].rb.status || e[0].time.cycles != e[1].time.cycles ||
+		    (e[0].rb.status != SPYRE_OK && e[0].rb.status != SPYRE_ERR_DEADLOCK))
+			fail_msg("round %u: status %u and %u, code %u core %d unit %x pc %u", round, e[0].rb.status,
+				 e[1].rb.status, e[0].rb.err_code, (int16_t)e[0].rb.err_core, e[0].rb.err_unit,
+				 e[0].rb.err_pc);
+		assert_memory_equal(e[0].seg[1], e[1].seg[1], RC * 2 * 4096);
+		good += e[0].rb.status == SPYRE_OK;
+		dead += e[0].rb.status == SPYRE_ERR_DEADLOCK;
+	}
+	print_message("%u ran to the end, %u deadlocked\n", good, dead);
+	assert_true(good > 40 && dead > 40);
+	env_free(&e[0]);
+	env_free(&e[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_loops),
 		cmocka_unit_test(test_l0),
