@@ -14,7 +14,7 @@
 #   CHECK_VM           test programs for the machine with the card. A word is
 #                      [VAR=value,]...PROGRAM[,ARG]...
 #   CHECK_VM_FULL      more of those, for check-full alone
-#   CHECK_DEBUG        which of them run on the debug kernel too
+#   CHECK_DEBUG        which of them run on the debug kernel too (else the kselftests)
 #   CHECK_DEPS         what tests need but are not themselves
 #   DEMO               the command line of "make demo"
 #   BENCH              the command line of "make bench"; prints JSON lines
@@ -162,7 +162,7 @@ check-full: build $(call test_files,$(CHECK_ALL) $(CHECK_FULL)) $(CHECK_DEPS) de
 	$(Q)$(MAKE) --no-print-directory check-full-run
 check-full-run:
 	$(Q)$(RUN) $(addprefix --vm ,$(CHECK_VM_FULL)) $(addprefix --host ,$(CHECK_HOST_FULL)) \
-		--debug-kernel $(SPYRE_CACHE)/kernel/debug $(addprefix --debug ,$(or $(CHECK_DEBUG),$(CHECK_VM)))
+		--debug-kernel $(SPYRE_CACHE)/kernel/debug $(addprefix --debug ,$(or $(CHECK_DEBUG),$(filter $(B)/tests/kselftest/%,$(CHECK_VM))))
 
 .PHONY: debug-kernel debug-driver
 debug-kernel:
