@@ -2,15 +2,16 @@
 /*
  * Host memory for the model's workers.
  *
- * Without an IOMMU a worker searches a table of the RAM that the card's bus mastering reaches, peers'
- * RAM BARs among it. Memory listeners rebuild the table under the big lock and publish it by RCU; what
- * left it is let go of only after spyre_card_dma_sync(), when no worker holds a pointer into it.
+ * Without an IOMMU a worker searches a table of the RAM that the card's bus mastering reaches,
+ * peers' RAM BARs among it. Memory listeners rebuild the table under the big lock and publish it by
+ * RCU; what left it is let go of only after spyre_card_dma_sync(), when no worker holds a pointer
+ * into it.
  *
- * Behind an IOMMU the worker asks a bottom half to translate, because the IOMMU models report faults
- * by sending interrupts and need the big lock for it. The worker never takes that lock: it waits
- * with a bound and gives up when somebody, who may be holding the lock, waits for it. Translations
- * are kept per page until the IOMMU's notifier names them; the notifier returns, and with it the
- * guest's invalidation, when no worker uses them any more.
+ * Behind an IOMMU the worker asks a bottom half to translate, because the IOMMU models report
+ * faults by sending interrupts and need the big lock for it. The worker never takes that lock: it
+ * waits with a bound and gives up when somebody, who may be holding the lock, waits for it.
+ * Translations are kept per page until the IOMMU's notifier names them; the notifier returns, and
+ * with it the guest's invalidation, when no worker uses them any more.
  */
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
@@ -24,35 +25,36 @@
 #include "trace.h"
 
 /* Pages of the translation cache: 2 GB of host memory, about 100 MB of entries. */
-#define TLB_MAX		(1u << 19)
-#define TLB_PAGE_BITS	12
-#define TLB_PAGE	(1ull << TLB_PAGE_BITS)
+#define TLB_MAX	      (1u << 19)
+#define TLB_PAGE_BITS 12
+#define TLB_PAGE      (1ull << TLB_PAGE_BITS)
 /* What one translation may bring along: a large page of the IOMMU. */
-#define TLB_SPAN	0x200000ull
+#define TLB_SPAN 0x200000ull
 
 /*
- * How far one answer for writing reaches under TCG. Translated guest code in what is handed out must
- * be thrown away, and code that happens to lie near a buffer should not be thrown away with it.
+ * How far one answer for writing reaches under TCG. Translated guest code in what is handed out
+ * must be thrown away, and code that happens to lie near a buffer should not be thrown away with
+ * it.
  */
-#define TCG_WRITE_SPAN	0x10000ull
+#define TCG_WRITE_SPAN 0x10000ull
 
 typedef struct SpyreSection {
 	hwaddr base, size;
 	MemoryRegion *mr;
-	hwaddr offset;		/* of base in mr */
-	uint8_t *host;		/* NULL: behind an IOMMU */
+	hwaddr offset; /* of base in mr */
+	uint8_t *host; /* NULL: behind an IOMMU */
 	bool writable;
 } SpyreSection;
 
 struct SpyreMap {
 	struct rcu_head rcu;
 	unsigned int n;
-	SpyreSection s[];	/* ascending, disjoint */
+	SpyreSection s[]; /* ascending, disjoint */
 };
 
 typedef struct SpyreTlbEntry {
 	uint8_t *host;
-	MemoryRegion *mr;	/* referenced */
+	MemoryRegion *mr; /* referenced */
 	hwaddr offset;
 	bool writable;
 } SpyreTlbEntry;
@@ -64,15 +66,15 @@ struct SpyreXlate {
 	hwaddr addr;
 	bool write;
 	bool done, ok;
-	SpyreTlbEntry e;	/* with caching off: the answer itself, not referenced */
+	SpyreTlbEntry e; /* with caching off: the answer itself, not referenced */
 };
 
 struct SpyreIommu {
 	IOMMUNotifier n;
 	MemoryRegion *mr;
-	hwaddr delta;		/* address space minus region */
+	hwaddr delta; /* address space minus region */
 	SpyreState *s;
-	bool notifies;		/* tells about unmapped pages, so answers may be kept */
+	bool notifies; /* tells about unmapped pages, so answers may be kept */
 	QLIST_ENTRY(SpyreIommu) next;
 };
 
@@ -107,9 +109,9 @@ static void rcu_thread_here(void)
 }
 
 /*
- * Tells TCG and dirty logging that [offset, offset + len) of mr is about to be written. A guest that
- * runs code from a page while a device writes the same page is told nothing by real hardware either,
- * so it is enough to do this when a worker gets the pointer.
+ * Tells TCG and dirty logging that [offset, offset + len) of mr is about to be written. A guest
+ * that runs code from a page while a device writes the same page is told nothing by real hardware
+ * either, so it is enough to do this when a worker gets the pointer.
  */
 static void mark_written(MemoryRegion *mr, hwaddr offset, uint8_t *host, hwaddr len)
 {
@@ -179,7 +181,8 @@ static unsigned int tlb_take(SpyreState *s, hwaddr first, hwaddr last, GPtrArray
 	QEMU_LOCK_GUARD(&s->dma.lock);
 	if (hi - lo < g_hash_table_size(s->dma.iotlb)) {
 		for (uint64_t page = lo; page <= hi; page++) {
-			if (g_hash_table_steal_extended(s->dma.iotlb, (gpointer)(uintptr_t)page, &key, &val)) {
+			if (g_hash_table_steal_extended(s->dma.iotlb, (gpointer)(uintptr_t)page,
+							&key, &val)) {
 				g_ptr_array_add(gone, val);
 				n++;
 			}
@@ -227,9 +230,11 @@ static void iommu_unmap(IOMMUNotifier *n, IOMMUTLBEntry *entry)
 
 /*
  * The page of addr and, where the IOMMU maps it as part of a larger page, what follows in that; all
- * through the IOMMU model. False when it refuses or there is no plain memory. Big lock; *e is referenced.
+ * through the IOMMU model. False when it refuses or there is no plain memory. Big lock; *e is
+ * referenced.
  */
-static bool iommu_translate(SpyreState *s, hwaddr addr, bool write, SpyreTlbEntry *e, unsigned int *pages)
+static bool iommu_translate(SpyreState *s, hwaddr addr, bool write, SpyreTlbEntry *e,
+			    unsigned int *pages)
 {
 	AddressSpace *as = pci_get_address_space(PCI_DEVICE(s));
 	hwaddr page = addr & ~(TLB_PAGE - 1), off, len = TLB_SPAN - (page & (TLB_SPAN - 1));
@@ -241,8 +246,8 @@ static bool iommu_translate(SpyreState *s, hwaddr addr, bool write, SpyreTlbEntr
 	    memory_region_is_romd(mr) || (write && mr->readonly))
 		return false;
 	/*
-	 * address_space_translate() answers for one kind of access. A page that was asked for to be read
-	 * is not known to be writable; it is asked for again when it is to be written.
+	 * address_space_translate() answers for one kind of access. A page that was asked for to be
+	 * read is not known to be writable; it is asked for again when it is to be written.
 	 */
 	*e = (SpyreTlbEntry){
 		.host = (uint8_t *)memory_region_get_ram_ptr(mr) + off,
@@ -278,7 +283,8 @@ static bool iommu_may_cache(SpyreState *s, hwaddr addr)
 {
 	SpyreIommu *io;
 
-	QLIST_FOREACH(io, &s->dma.iommus, next) {
+	QLIST_FOREACH(io, &s->dma.iommus, next)
+	{
 		if (addr - io->delta >= io->n.start && addr - io->delta <= io->n.end)
 			return io->notifies;
 	}
@@ -289,7 +295,8 @@ static SpyreXlate *request_find(SpyreState *s, uint64_t id)
 {
 	SpyreXlate *r;
 
-	QSIMPLEQ_FOREACH(r, &s->dma.requests, next) {
+	QSIMPLEQ_FOREACH(r, &s->dma.requests, next)
+	{
 		if (r->id == id)
 			return r;
 	}
@@ -309,7 +316,8 @@ static void iommu_bh(void *opaque)
 		uint64_t id;
 		bool write, ok;
 
-		QSIMPLEQ_FOREACH(r, &s->dma.requests, next) {
+		QSIMPLEQ_FOREACH(r, &s->dma.requests, next)
+		{
 			if (!r->done)
 				break;
 		}
@@ -335,8 +343,8 @@ static void iommu_bh(void *opaque)
 		if (!ok)
 			continue;
 		/*
-		 * What is not kept is the worker's until the next dma_sync; what it points into cannot go away
-		 * before, the listener on system memory sees to that.
+		 * What is not kept is the worker's until the next dma_sync; what it points into
+		 * cannot go away before, the listener on system memory sees to that.
 		 */
 		if (r && iommu_may_cache(s, addr))
 			tlb_insert(s, addr, &e, pages);
@@ -376,12 +384,14 @@ static void *iommu_map(SpyreState *s, hwaddr addr, uint64_t *len, bool write)
 		return NULL;
 	}
 	/*
-	 * Contiguous pages that are known already come along; nothing is translated ahead, because a
-	 * page that is not mapped would be reported to the guest as a fault the card never caused.
+	 * Contiguous pages that are known already come along; nothing is translated ahead, because
+	 * a page that is not mapped would be reported to the guest as a fault the card never
+	 * caused.
 	 */
 	for (n = TLB_PAGE - in; n < *len; n += TLB_PAGE) {
 		e = g_hash_table_lookup(s->dma.iotlb, tlb_key(addr + n));
-		if (!e || e->host != got.host + in + n || e->mr != got.mr || (write && !e->writable))
+		if (!e || e->host != got.host + in + n || e->mr != got.mr ||
+		    (write && !e->writable))
 			break;
 	}
 	qemu_mutex_unlock(&s->dma.lock);
@@ -450,12 +460,14 @@ static void iommu_add(SpyreState *s, MemoryRegionSection *sec)
 	io->mr = sec->mr;
 	io->delta = sec->offset_within_address_space - sec->offset_within_region;
 	iommu_notifier_init(&io->n, iommu_unmap, IOMMU_NOTIFIER_UNMAP, sec->offset_within_region,
-			    sec->offset_within_region + int128_get64(int128_sub(sec->size, int128_one())),
+			    sec->offset_within_region +
+				    int128_get64(int128_sub(sec->size, int128_one())),
 			    memory_region_iommu_attrs_to_index(imr, MEMTXATTRS_UNSPECIFIED));
 	/* This one accepts a notifier and then never calls it. */
 	io->notifies = !object_dynamic_cast(OBJECT(imr), "amd-iommu-iommu-memory-region");
 	if (memory_region_register_iommu_notifier(sec->mr, &io->n, &err)) {
-		warn_reportf_err(err, "%s: translations are not cached, DMA will be slow: ", s->name);
+		warn_reportf_err(err,
+				 "%s: translations are not cached, DMA will be slow: ", s->name);
 		io->notifies = false;
 		io->mr = NULL;
 	}
@@ -466,7 +478,8 @@ static void iommu_del(SpyreState *s, MemoryRegionSection *sec)
 {
 	SpyreIommu *io;
 
-	QLIST_FOREACH(io, &s->dma.iommus, next) {
+	QLIST_FOREACH(io, &s->dma.iommus, next)
+	{
 		if (io->n.start != sec->offset_within_region ||
 		    io->delta != sec->offset_within_address_space - sec->offset_within_region)
 			continue;
@@ -483,7 +496,8 @@ static bool section_used(const MemoryRegionSection *sec)
 	MemoryRegion *mr = sec->mr;
 
 	return memory_region_is_iommu(mr) ||
-	       (memory_region_is_ram(mr) && !memory_region_is_ram_device(mr) && !memory_region_is_romd(mr));
+	       (memory_region_is_ram(mr) && !memory_region_is_ram_device(mr) &&
+		!memory_region_is_romd(mr));
 }
 
 static void dma_region_add(MemoryListener *l, MemoryRegionSection *sec)

@@ -3,8 +3,8 @@
  * PCI front of the Spyre card: identity, capabilities, BARs, interrupts, reset, life.
  *
  * Identity, BARs and the offsets of the capabilities are those of a real card. What it has and this
- * one has not: SR-IOV. The contents of its two vendor-specific capabilities are not public; they are
- * in their places and read as zero.
+ * one has not: SR-IOV. The contents of its two vendor-specific capabilities are not public; they
+ * are in their places and read as zero.
  */
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
@@ -29,44 +29,46 @@
 #include "trace.h"
 
 /* Configuration space as the real card lays it out. */
-#define CAP_PM			0x40
-#define CAP_MSI			0x50
-#define CAP_EXP			0x70
-#define EXT_AER			0x100
-#define EXT_ARI			0x148
-#define EXT_SECPCI		0x158
-#define EXT_PL_16GT		0x188
-#define EXT_MARGIN		0x1b8
-#define EXT_PL_32GT		0x200
-#define EXT_VSEC2		0x270
-#define EXT_VSEC1		0x370
-#define EXT_DLF			0x3a8
+#define CAP_PM	    0x40
+#define CAP_MSI	    0x50
+#define CAP_EXP	    0x70
+#define EXT_AER	    0x100
+#define EXT_ARI	    0x148
+#define EXT_SECPCI  0x158
+#define EXT_PL_16GT 0x188
+#define EXT_MARGIN  0x1b8
+#define EXT_PL_32GT 0x200
+#define EXT_VSEC2   0x270
+#define EXT_VSEC1   0x370
+#define EXT_DLF	    0x3a8
 
-#define EXT_CAP_ID_MARGIN	0x27	/* Lane Margining at the Receiver */
-#define EXT_SECPCI_SIZE		0x2c	/* 12 and 2 bytes for each of 16 lanes */
-#define EXT_PL_SIZE		0x30	/* 32 and 1 byte for each of 16 lanes */
-#define EXT_MARGIN_SIZE		0x48	/* 8 and 4 bytes for each of 16 lanes */
-#define EXT_VSEC2_SIZE		0x100
-#define EXT_VSEC1_SIZE		0x38
-#define EXT_DLF_SIZE		0xc
+#define EXT_CAP_ID_MARGIN 0x27 /* Lane Margining at the Receiver */
+#define EXT_SECPCI_SIZE	  0x2c /* 12 and 2 bytes for each of 16 lanes */
+#define EXT_PL_SIZE	  0x30 /* 32 and 1 byte for each of 16 lanes */
+#define EXT_MARGIN_SIZE	  0x48 /* 8 and 4 bytes for each of 16 lanes */
+#define EXT_VSEC2_SIZE	  0x100
+#define EXT_VSEC1_SIZE	  0x38
+#define EXT_DLF_SIZE	  0xc
 
-#define DEVCAP_MPS_512		2u
-#define DEVCAP_POWER_75W	(75u << 18)	/* captured slot power limit, scale 1 */
-#define DEVCAP2_10BIT_TAG_COMP	(1u << 16)
-#define LNKCAP_L1_64US		(6u << 15)
-#define LNKSTA2_EQUALIZED	0x1e
-#define PL_EQUALIZED		0xf
-#define PM_CAP_VER_3		3
-#define DEVCTL_DEFAULT		(PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B)
-#define DEVCTL_WRITABLE		(PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_PAYLOAD | PCI_EXP_DEVCTL_EXT_TAG | \
-				 PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ)
+#define DEVCAP_MPS_512	       2u
+#define DEVCAP_POWER_75W       (75u << 18) /* captured slot power limit, scale 1 */
+#define DEVCAP2_10BIT_TAG_COMP (1u << 16)
+#define LNKCAP_L1_64US	       (6u << 15)
+#define LNKSTA2_EQUALIZED      0x1e
+#define PL_EQUALIZED	       0xf
+#define PM_CAP_VER_3	       3
+#define DEVCTL_DEFAULT \
+	(PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B)
+#define DEVCTL_WRITABLE                                                              \
+	(PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_PAYLOAD | PCI_EXP_DEVCTL_EXT_TAG | \
+	 PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ)
 
-#define HZ_MIN			1000000u
-#define HZ_MAX			4000000000u
+#define HZ_MIN 1000000u
+#define HZ_MAX 4000000000u
 
 /* At most this many messages of the model reach the terminal in one window of real time. */
-#define LOG_WINDOW_NS		(10 * NANOSECONDS_PER_SECOND)
-#define LOG_BURST		10
+#define LOG_WINDOW_NS (10 * NANOSECONDS_PER_SECOND)
+#define LOG_BURST     10
 
 /* --- Operations of the model ------------------------------------------------------------------ */
 
@@ -124,13 +126,14 @@ static void spyre_log(void *opaque, enum spyre_log_level level, const char *text
 			s->log_suppressed++;
 	}
 	if (suppressed)
-		warn_report("%s: %u more messages were not shown; trace event spyre_log has all", s->name,
-			    suppressed);
+		warn_report("%s: %u more messages were not shown; trace event spyre_log has all",
+			    s->name, suppressed);
 	if (show)
 		warn_report("%s: %s", s->name, text);
 }
 
-static void spyre_trace(void *opaque, enum spyre_trace what, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+static void spyre_trace(void *opaque, enum spyre_trace what, uint64_t a, uint64_t b, uint64_t c,
+			uint64_t d)
 {
 	SpyreState *s = opaque;
 
@@ -310,7 +313,10 @@ static void spyre_beyond_write(void *opaque, hwaddr addr, uint64_t val, unsigned
 }
 
 /* The model judges widths and alignment, so everything reaches it as the guest made it. */
-#define SPYRE_ACCESS	{ .min_access_size = 1, .max_access_size = 8, .unaligned = true }
+#define SPYRE_ACCESS                                                          \
+	{                                                                     \
+		.min_access_size = 1, .max_access_size = 8, .unaligned = true \
+	}
 
 static const MemoryRegionOps spyre_regs_ops = {
 	.read = spyre_regs_read,
@@ -344,7 +350,8 @@ static void spyre_init_bars(SpyreState *s)
 	Object *obj = OBJECT(s);
 
 	memory_region_init(&s->regs, obj, "spyre-bar0", SPYRE_BAR_REGS_SIZE);
-	memory_region_init_io(&s->regs_io, obj, &spyre_regs_ops, s, "spyre-regs", SPYRE_REGS_DOORBELLS);
+	memory_region_init_io(&s->regs_io, obj, &spyre_regs_ops, s, "spyre-regs",
+			      SPYRE_REGS_DOORBELLS);
 	memory_region_init_io(&s->regs_doorbells, obj, &spyre_db_ops, s, "spyre-regs-doorbells",
 			      SPYRE_BAR_REGS_SIZE - SPYRE_REGS_DOORBELLS);
 	memory_region_add_subregion(&s->regs, 0, &s->regs_io);
@@ -352,7 +359,8 @@ static void spyre_init_bars(SpyreState *s)
 	pci_register_bar(pdev, SPYRE_BAR_REGS, type, &s->regs);
 
 	memory_region_init(&s->aperture_bar, obj, "spyre-bar2", s->aperture);
-	memory_region_init_io(&s->aperture_beyond, obj, &spyre_beyond_ops, s, "spyre-beyond", s->aperture);
+	memory_region_init_io(&s->aperture_beyond, obj, &spyre_beyond_ops, s, "spyre-beyond",
+			      s->aperture);
 	memory_region_add_subregion(&s->aperture_bar, 0, &s->aperture_beyond);
 	if (s->memdev)
 		memory_region_init_alias(&s->aperture_ram, obj, "spyre-aperture",
@@ -392,7 +400,8 @@ static void spyre_init_exp(PCIDevice *pdev)
 				   DEVCAP_MPS_512 | PCI_EXP_DEVCAP_EXT_TAG | DEVCAP_POWER_75W);
 	pci_set_word(exp + PCI_EXP_DEVCTL, DEVCTL_DEFAULT);
 	pci_word_test_and_set_mask(mask + PCI_EXP_DEVCTL, DEVCTL_WRITABLE);
-	pci_long_test_and_clear_mask(exp + PCI_EXP_LNKCAP, PCI_EXP_LNKCAP_ASPMS | PCI_EXP_LNKCAP_L1EL);
+	pci_long_test_and_clear_mask(exp + PCI_EXP_LNKCAP,
+				     PCI_EXP_LNKCAP_ASPMS | PCI_EXP_LNKCAP_L1EL);
 	pci_long_test_and_set_mask(exp + PCI_EXP_LNKCAP, PCI_EXP_LNKCAP_ASPM_L1 | LNKCAP_L1_64US);
 	pci_word_test_and_set_mask(mask + PCI_EXP_LNKCTL,
 				   PCI_EXP_LNKCTL_ASPM_L1 | PCI_EXP_LNKCTL_CCC | PCI_EXP_LNKCTL_ES);
@@ -400,10 +409,12 @@ static void spyre_init_exp(PCIDevice *pdev)
 	pci_word_test_and_set_mask(exp + PCI_EXP_LNKSTA2, LNKSTA2_EQUALIZED);
 }
 
-static void spyre_add_vsec(PCIDevice *pdev, uint16_t offset, uint16_t size, unsigned int id, unsigned int rev)
+static void spyre_add_vsec(PCIDevice *pdev, uint16_t offset, uint16_t size, unsigned int id,
+			   unsigned int rev)
 {
 	pcie_add_capability(pdev, PCI_EXT_CAP_ID_VNDR, 1, offset, size);
-	pci_set_long(pdev->config + offset + PCI_VNDR_HEADER, id | rev << 16 | (uint32_t)size << 20);
+	pci_set_long(pdev->config + offset + PCI_VNDR_HEADER,
+		     id | rev << 16 | (uint32_t)size << 20);
 }
 
 static bool spyre_init_config(SpyreState *s, Error **errp)
@@ -493,8 +504,8 @@ void spyre_surprise_removal(SpyreState *s)
 	memory_region_set_enabled(&s->aperture_ram, false);
 
 	/*
-	 * The port notices: nobody present, link down. It has no event for the link: QEMU's ports never set
-	 * that bit and so have no way for the guest to clear it.
+	 * The port notices: nobody present, link down. It has no event for the link: QEMU's ports
+	 * never set that bit and so have no way for the guest to clear it.
 	 */
 	port = pci_bridge_get_device(pci_get_bus(pdev));
 	if (!port || !object_dynamic_cast(OBJECT(port), TYPE_PCIE_SLOT))
@@ -504,7 +515,8 @@ void spyre_surprise_removal(SpyreState *s)
 	pci_word_test_and_clear_mask(exp + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDS);
 	pci_word_test_and_set_mask(exp + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDC);
 	/* A write that changes nothing makes the port look at its events and interrupt. */
-	port->config_write(port, port->exp.exp_cap + PCI_EXP_SLTCTL, pci_get_word(exp + PCI_EXP_SLTCTL), 2);
+	port->config_write(port, port->exp.exp_cap + PCI_EXP_SLTCTL,
+			   pci_get_word(exp + PCI_EXP_SLTCTL), 2);
 }
 
 bool spyre_train_link(SpyreState *s, unsigned int speed, unsigned int width, Error **errp)
@@ -521,7 +533,8 @@ bool spyre_train_link(SpyreState *s, unsigned int speed, unsigned int width, Err
 		return false;
 	}
 	pci_word_test_and_clear_mask(sta, PCI_EXP_LNKSTA_CLS | PCI_EXP_LNKSTA_NLW);
-	pci_word_test_and_set_mask(sta, QEMU_PCI_EXP_LNKSTA_CLS(speed) | QEMU_PCI_EXP_LNKSTA_NLW(width));
+	pci_word_test_and_set_mask(sta,
+				   QEMU_PCI_EXP_LNKSTA_CLS(speed) | QEMU_PCI_EXP_LNKSTA_NLW(width));
 	return true;
 }
 
@@ -606,8 +619,10 @@ static void spyre_reset_hold(Object *obj, ResetType type)
 	qatomic_set(&s->irq_pending, 0);
 
 	/* A function-level reset leaves what both ends of the link must agree on. */
-	pci_set_word(devctl, DEVCTL_DEFAULT | (old & (PCI_EXP_DEVCTL_BCR_FLR |
-		     (old & PCI_EXP_DEVCTL_BCR_FLR ? PCI_EXP_DEVCTL_PAYLOAD : 0))));
+	pci_set_word(devctl,
+		     DEVCTL_DEFAULT |
+			     (old & (PCI_EXP_DEVCTL_BCR_FLR |
+				     (old & PCI_EXP_DEVCTL_BCR_FLR ? PCI_EXP_DEVCTL_PAYLOAD : 0))));
 	spyre_train_link(s, QEMU_PCI_EXP_LNK_32GT, QEMU_PCI_EXP_LNK_X16, NULL);
 }
 
@@ -669,8 +684,10 @@ static bool spyre_parse(SpyreState *s, struct spyre_card_config *cfg, Error **er
 	size_t i;
 
 	if (icount_enabled()) {
-		error_setg(errp, "spyre does not work under icount: its engines run on threads of their own, "
-			   "and card time that waits for them is not there yet; start without -icount");
+		error_setg(errp, "spyre does not work under icount: its engines run on threads of "
+				 "their own, "
+				 "and card time that waits for them is not there yet; start "
+				 "without -icount");
 		return false;
 	}
 	if (s->timing && strcmp(s->timing, "virtual") && strcmp(s->timing, "off")) {
@@ -688,7 +705,8 @@ static bool spyre_parse(SpyreState *s, struct spyre_card_config *cfg, Error **er
 			   s->on_error_text);
 		return false;
 	}
-	if (!spyre_check_hz("soc-hz", s->soc_hz, errp) || !spyre_check_hz("core-hz", s->core_hz, errp) ||
+	if (!spyre_check_hz("soc-hz", s->soc_hz, errp) ||
+	    !spyre_check_hz("core-hz", s->core_hz, errp) ||
 	    !spyre_check_hz("mcu-hz", s->mcu_hz, errp))
 		return false;
 	if (!s->serial)
@@ -700,8 +718,10 @@ static bool spyre_parse(SpyreState *s, struct spyre_card_config *cfg, Error **er
 	}
 	for (i = 0; s->serial[i]; i++) {
 		if (!g_ascii_isgraph(s->serial[i])) {
-			error_setg(errp, "property serial= holds a character that is not printable ASCII "
-				   "at position %zu", i);
+			error_setg(errp,
+				   "property serial= holds a character that is not printable ASCII "
+				   "at position %zu",
+				   i);
 			return false;
 		}
 	}
@@ -736,8 +756,10 @@ static bool spyre_use_memdev(SpyreState *s, struct spyre_card_config *cfg, Error
 	}
 	mr = host_memory_backend_get_memory(s->memdev);
 	if (memory_region_size(mr) != usable) {
-		error_setg(errp, "property memdev= has 0x%" PRIx64 " bytes, but memory=0x%" PRIx64
-			   " needs 0x%" PRIx64 ": one eighth is ECC", memory_region_size(mr), s->memory, usable);
+		error_setg(errp,
+			   "property memdev= has 0x%" PRIx64 " bytes, but memory=0x%" PRIx64
+			   " needs 0x%" PRIx64 ": one eighth is ECC",
+			   memory_region_size(mr), s->memory, usable);
 		return false;
 	}
 	cfg->mem = memory_region_get_ram_ptr(mr);
@@ -756,8 +778,9 @@ static void spyre_realize(PCIDevice *pdev, Error **errp)
 	char text[256];
 	const char *bad;
 
-	s->name = DEVICE(s)->id ? g_strdup(DEVICE(s)->id) :
-		  g_strdup_printf("spyre@%02x.%x", PCI_SLOT(pdev->devfn), PCI_FUNC(pdev->devfn));
+	s->name = DEVICE(s)->id ? g_strdup(DEVICE(s)->id)
+				: g_strdup_printf("spyre@%02x.%x", PCI_SLOT(pdev->devfn),
+						  PCI_FUNC(pdev->devfn));
 	if (!spyre_parse(s, &cfg, errp))
 		return;
 	bad = spyre_card_config_check(&cfg, text, sizeof(text));
@@ -779,7 +802,8 @@ static void spyre_realize(PCIDevice *pdev, Error **errp)
 	s->gdb_bh = qemu_bh_new_guarded(spyre_gdb_bh, s, &DEVICE(s)->mem_reentrancy_guard);
 	s->card = spyre_card_new(&cfg, &host_ops, s);
 	if (!s->card) {
-		error_setg_errno(errp, errno, "cannot make a card with memory=0x%" PRIx64 " and threads=%u",
+		error_setg_errno(errp, errno,
+				 "cannot make a card with memory=0x%" PRIx64 " and threads=%u",
 				 s->memory, s->threads);
 		return;
 	}
@@ -790,9 +814,10 @@ static void spyre_realize(PCIDevice *pdev, Error **errp)
 	spyre_init_bars(s);
 	spyre_dma_realize(s);
 	if (qemu_chr_fe_backend_connected(&s->gdb))
-		qemu_chr_fe_set_handlers(&s->gdb, spyre_gdb_can_read, spyre_gdb_read, NULL, NULL, s, NULL,
-					 true);
-	trace_spyre_realize(s->name, s->memory, spyre_card_memory_size(s->card), spyre_card_aperture(s->card));
+		qemu_chr_fe_set_handlers(&s->gdb, spyre_gdb_can_read, spyre_gdb_read, NULL, NULL, s,
+					 NULL, true);
+	trace_spyre_realize(s->name, s->memory, spyre_card_memory_size(s->card),
+			    spyre_card_aperture(s->card));
 }
 
 static void spyre_exit(PCIDevice *pdev)
@@ -825,8 +850,8 @@ static void spyre_instance_init(Object *obj)
 }
 
 /*
- * The card goes only now: the RAM of BAR 2 is its memory, and other threads may look into the region
- * until its last reference is gone.
+ * The card goes only now: the RAM of BAR 2 is its memory, and other threads may look into the
+ * region until its last reference is gone.
  */
 static void spyre_instance_finalize(Object *obj)
 {
@@ -874,11 +899,31 @@ static const Property spyre_properties[] = {
 	DEFINE_PROP_CHR("gdb", SpyreState, gdb),
 };
 
+/* What "-device spyre,help" says about them. */
+static const char *const spyre_descriptions[][2] = {
+	{ "memory", "LPDDR5 before ECC, a power of two from 1G to 128G; 7/8 of it is usable" },
+	{ "memdev", "Host memory backend of the usable size; without it the card maps its own" },
+	{ "aperture", "Size of BAR 2, a power of two from 256M to 128G" },
+	{ "threads", "Host threads for compute, 0: one per host CPU" },
+	{ "timing",
+	  "virtual: completions at their modelled time (default); off: when the work is done" },
+	{ "soc-hz", "SoC counter frequency, 1 MHz to 4 GHz" },
+	{ "core-hz", "Core clock, 1 MHz to 4 GHz" },
+	{ "mcu-hz", "Management core clock, 1 MHz to 4 GHz" },
+	{ "serial", "Serial number, 1 to 16 printable characters" },
+	{ "cores", "Mask of cores that are present, 0: all 32" },
+	{ "watchdog", "Cap of a program's modelled core cycles, up to 2^48, 0: 2^40" },
+	{ "on-error",
+	  "What an inconsistency of the model does: report (default), halt-card, stop-vm" },
+	{ "gdb", "Character device with the gdb stub of the management core" },
+};
+
 static void spyre_class_init(ObjectClass *oc, void *data)
 {
 	DeviceClass *dc = DEVICE_CLASS(oc);
 	PCIDeviceClass *pc = PCI_DEVICE_CLASS(oc);
 	ResettableClass *rc = RESETTABLE_CLASS(oc);
+	size_t i;
 
 	pc->realize = spyre_realize;
 	pc->exit = spyre_exit;
@@ -898,6 +943,9 @@ static void spyre_class_init(ObjectClass *oc, void *data)
 	dc->vmsd = &spyre_vmstate;
 	set_bit(DEVICE_CATEGORY_MISC, dc->categories);
 	device_class_set_props(dc, spyre_properties);
+	for (i = 0; i < ARRAY_SIZE(spyre_descriptions); i++)
+		object_class_property_set_description(oc, spyre_descriptions[i][0],
+						      spyre_descriptions[i][1]);
 	spyre_class_add_properties(oc);
 }
 
@@ -908,10 +956,11 @@ static const TypeInfo spyre_info = {
 	.instance_init = spyre_instance_init,
 	.instance_finalize = spyre_instance_finalize,
 	.class_init = spyre_class_init,
-	.interfaces = (InterfaceInfo[]) {
-		{ INTERFACE_PCIE_DEVICE },
-		{ },
-	},
+	.interfaces =
+		(InterfaceInfo[]){
+			{ INTERFACE_PCIE_DEVICE },
+			{},
+		},
 };
 
 static void spyre_register_types(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Properties of a running card: its state, its counters and sensors to read (qom-get), its faults to
- * set (qom-set). The names of counters and of the model's faults are the model's.
+ * Properties of a running card: its state, its counters and sensors to read (qom-get), its faults
+ * to set (qom-set). The names of counters and of the model's faults are the model's.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -9,7 +9,7 @@
 
 #include "spyre.h"
 
-#define COUNTERS_MAX	512
+#define COUNTERS_MAX 512
 
 const char *spyre_state_name(uint64_t state)
 {
@@ -75,8 +75,8 @@ bool spyre_add_counters(SpyreState *s, Error **errp)
 		bool taken = object_property_find(OBJECT(s), all[i].name);
 		g_autofree char *name = g_strconcat(taken ? "current-" : "", all[i].name, NULL);
 
-		if (!object_property_try_add(OBJECT(s), name, "uint64", spyre_get_counter, NULL, NULL,
-					     (void *)(uintptr_t)i, errp))
+		if (!object_property_try_add(OBJECT(s), name, "uint64", spyre_get_counter, NULL,
+					     NULL, (void *)(uintptr_t)i, errp))
 			return false;
 	}
 	return true;
@@ -136,7 +136,8 @@ static void spyre_set_removal(Object *obj, bool value, Error **errp)
 	if (!spyre_is_live(s, errp))
 		return;
 	if (!value) {
-		error_setg(errp, "a card that was pulled out does not come back; use device_del and device_add");
+		error_setg(errp, "a card that was pulled out does not come back; use device_del "
+				 "and device_add");
 		return;
 	}
 	spyre_surprise_removal(s);
@@ -153,14 +154,19 @@ void spyre_class_add_properties(ObjectClass *oc)
 
 		object_class_property_add(oc, name, "uint64", NULL, spyre_set_fault, NULL,
 					  (void *)(uintptr_t)f);
-		object_class_property_set_description(oc, name, "Fault to inject (qom-set), its argument");
+		object_class_property_set_description(oc, name,
+						      "Fault to inject (qom-set), its argument");
 	}
-	object_class_property_add(oc, "inject-delayed-irq", "uint64", NULL, spyre_set_delay, NULL, NULL);
-	object_class_property_set_description(oc, "inject-delayed-irq",
-					      "Nanoseconds of card time that the next interrupt is late");
-	object_class_property_add(oc, "inject-link-train", "uint64", NULL, spyre_set_link, NULL, NULL);
-	object_class_property_set_description(oc, "inject-link-train",
-					      "Trained link: speed code (1 to 5) << 8 | lanes; a reset restores it");
+	object_class_property_add(oc, "inject-delayed-irq", "uint64", NULL, spyre_set_delay, NULL,
+				  NULL);
+	object_class_property_set_description(
+		oc, "inject-delayed-irq",
+		"Nanoseconds of card time that the next interrupt is late");
+	object_class_property_add(oc, "inject-link-train", "uint64", NULL, spyre_set_link, NULL,
+				  NULL);
+	object_class_property_set_description(
+		oc, "inject-link-train",
+		"Trained link: speed code (1 to 5) << 8 | lanes; a reset restores it");
 	object_class_property_add_str(oc, "inject-aer", NULL, spyre_set_aer);
 	object_class_property_set_description(oc, "inject-aer", "correctable, non-fatal or fatal");
 	object_class_property_add_bool(oc, "inject-surprise-removal", NULL, spyre_set_removal);

@@ -2,15 +2,16 @@
 /* A running card: boot, interrupts, DMA, resets, injected faults. */
 #include "qemu/osdep.h"
 #include <sys/mman.h>
+#include <sys/un.h>
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
 
 #include "spyre-qtest.h"
 
-#define ONE	"-M q35 " SQ_PORT(1) "-device spyre,id=card,bus=port1,memory=1G,threads=1"
+#define ONE "-M q35 " SQ_PORT(1) "-device spyre,id=card,bus=port1,memory=1G,threads=1"
 
-#define MSI_AT	0x200000ull	/* guest memory that messages are sent to */
-#define RAM_AT	0x300000ull	/* guest memory for DMA */
+#define MSI_AT 0x200000ull /* guest memory that messages are sent to */
+#define RAM_AT 0x300000ull /* guest memory for DMA */
 
 static struct sq_card start_one(void)
 {
@@ -48,16 +49,19 @@ static void test_boot(void)
 static void test_bad_images(void)
 {
 	static const struct {
-		size_t off;	/* in the image */
-		uint32_t set;	/* one word, the digest left as it was */
+		size_t off;   /* in the image */
+		uint32_t set; /* one word, the digest left as it was */
 		int shorter;
 		uint64_t at;
 		uint32_t status;
 	} cases[] = {
 		{ 0, 0x57465054, 0, 0x10000, SPYRE_BOOT_BAD_MAGIC },
-		{ offsetof(struct spyre_fw_header, header_size), 128, 0, 0x10000, SPYRE_BOOT_BAD_HEADER },
-		{ offsetof(struct spyre_fw_header, load_addr), 0x20000000, 0, 0x10000, SPYRE_BOOT_BAD_HEADER },
-		{ offsetof(struct spyre_fw_header, entry), 0x1007fffe, 0, 0x10000, SPYRE_BOOT_BAD_HEADER },
+		{ offsetof(struct spyre_fw_header, header_size), 128, 0, 0x10000,
+		  SPYRE_BOOT_BAD_HEADER },
+		{ offsetof(struct spyre_fw_header, load_addr), 0x20000000, 0, 0x10000,
+		  SPYRE_BOOT_BAD_HEADER },
+		{ offsetof(struct spyre_fw_header, entry), 0x1007fffe, 0, 0x10000,
+		  SPYRE_BOOT_BAD_HEADER },
 		{ 300, 0xdeadbeef, 0, 0x10000, SPYRE_BOOT_BAD_DIGEST },
 		{ offsetof(struct spyre_fw_header, version), 0, 0, 0x10000, SPYRE_BOOT_BAD_DIGEST },
 		{ 0, SPYRE_FW_MAGIC, 4, 0x10000, SPYRE_BOOT_BAD_LENGTH },
@@ -78,6 +82,44 @@ static void test_bad_images(void)
 	/* A good one after all of them. */
 	sq_boot(&c);
 	qtest_quit(c.qts);
+}
+
+/* The debugger's stub of the management core, over a chardev. */
+static void test_gdb(void)
+{
+	g_autofree char *dir = g_dir_make_tmp("spyre-qtest-XXXXXX", NULL);
+	g_autofree char *path = g_strdup_printf("%s/gdb", dir);
+	g_autofree char *options = NULL;
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	char got[256] = "";
+	size_t n = 0;
+	struct sq_card c;
+	ssize_t r;
+	int fd;
+
+	options = g_strdup_printf(
+		"-M q35 -chardev socket,id=g,path=%s,server=on,wait=off " SQ_PORT(
+			1) "-device spyre,id=card,bus=port1,memory=1G,threads=1,gdb=g",
+		path);
+	sq_setup(&c, sq_start(options), "card", 1);
+	sq_boot(&c);
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	g_strlcpy(addr.sun_path, path, sizeof(addr.sun_path));
+	g_assert_cmpint(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), ==, 0);
+	/* What did it stop for? And one that it cannot know: an empty answer. */
+	g_assert_cmpint(write(fd, "$?#3f", 5), ==, 5);
+	while (n < sizeof(got) - 1 && !strchr(got, '#')) {
+		r = read(fd, got + n, sizeof(got) - 1 - n);
+		g_assert_cmpint(r, >, 0);
+		n += r;
+	}
+	g_assert_nonnull(strstr(got, "$S05#b8") ?: strstr(got, "$T05"));
+	close(fd);
+	/* The core is halted by now, and the machine goes on. */
+	g_assert_cmphex(sq_reg(&c, SPYRE_REG_ID), ==, SPYRE_ID_MAGIC);
+	qtest_quit(c.qts);
+	unlink(path);
+	rmdir(dir);
 }
 
 /* --- Interrupts ------------------------------------------------------------------------------- */
@@ -237,9 +279,9 @@ static void test_bus_master_race(void)
 
 /* --- Copies by the engines ------------------------------------------------------------------- */
 
-#define RAM_BYTES	0x10000000ull	/* of the machine */
-#define COPY_AT		0x4000000ull	/* guest memory, 32 MB */
-#define COPY_BYTES	0x2000000ull
+#define RAM_BYTES  0x10000000ull /* of the machine */
+#define COPY_AT	   0x4000000ull	 /* guest memory, 32 MB */
+#define COPY_BYTES 0x2000000ull
 
 static void test_copies(void)
 {
@@ -275,8 +317,8 @@ static void flr(struct sq_card *c)
 }
 
 /*
- * What a driver does when it wants its pages back: nothing is written to them afterwards. The machine's
- * memory is a file that this process maps too, so that it can look at all of it quickly.
+ * What a driver does when it wants its pages back: nothing is written to them afterwards. The
+ * machine's memory is a file that this process maps too, so that it can look at all of it quickly.
  */
 static void late_data(unsigned int how)
 {
@@ -292,9 +334,11 @@ static void late_data(unsigned int how)
 	g_assert_cmpint(ftruncate(fd, RAM_BYTES), ==, 0);
 	ram = mmap(NULL, RAM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	g_assert_true(ram != MAP_FAILED);
-	options = g_strdup_printf("-M q35,memory-backend=ram -object memory-backend-file,id=ram,size=256M,"
-				  "share=on,mem-path=%s " SQ_PORT(1)
-				  "-device spyre,id=card,bus=port1,memory=1G,threads=1", path);
+	options = g_strdup_printf(
+		"-M q35,memory-backend=ram -object memory-backend-file,id=ram,size=256M,"
+		"share=on,mem-path=%s " SQ_PORT(
+			1) "-device spyre,id=card,bus=port1,memory=1G,threads=1",
+		path);
 	sq_setup(&c, sq_start(options), "card", 1);
 	unlink(path);
 
@@ -315,7 +359,9 @@ static void late_data(unsigned int how)
 		g_usleep(5000);
 		for (i = 0; i < COPY_BYTES; i++) {
 			if (ram[COPY_AT + i] != 0x11)
-				g_error("round %u: byte 0x%zx was written after the card was stopped", n, i);
+				g_error("round %u: byte 0x%zx was written after the card was "
+					"stopped",
+					n, i);
 		}
 		if (how)
 			flr(&c);
@@ -345,8 +391,8 @@ static void test_core_stop_in_copy(void)
 /* A peer's memory is memory as well. */
 static void test_peer(void)
 {
-	QTestState *qts = sq_start("-M q35 " SQ_PORT(1) SQ_PORT(2)
-				   "-device spyre,id=a,bus=port1,memory=1G -device spyre,id=b,bus=port2,memory=1G");
+	QTestState *qts = sq_start("-M q35 " SQ_PORT(1) SQ_PORT(
+		2) "-device spyre,id=a,bus=port1,memory=1G -device spyre,id=b,bus=port2,memory=1G");
 	struct sq_card a, b;
 	uint32_t v;
 
@@ -375,7 +421,7 @@ static void test_flr(void)
 	for (i = 1; i <= 3; i++) {
 		sq_boot(&c);
 		sq_msi(&c, MSI_AT, 0x40, 3);
-		sq_writew(&c, 0x78, 0x2850);	/* payload 512 */
+		sq_writew(&c, 0x78, 0x2850); /* payload 512 */
 		qtest_writel(c.qts, c.aperture + 0x100000, 0x1234);
 		g_assert_cmpuint(sq_dma_store(&c, RAM_AT, i), ==, 0);
 		flr(&c);
@@ -444,8 +490,10 @@ static void test_fw_faults(void)
 	sq_enable(&c);
 	sq_boot(&c);
 	sq_inject(&c, "inject-fw-crash", 0);
-	g_assert_cmpuint(sq_wait_reg(&c, SPYRE_REG_BOOT_STATUS, SPYRE_BOOT_CRASHED), ==, SPYRE_BOOT_CRASHED);
-	g_assert_cmpuint(sq_wait_reg(&c, SPYRE_REG_STATE, SPYRE_STATE_IN_ERROR), ==, SPYRE_STATE_IN_ERROR);
+	g_assert_cmpuint(sq_wait_reg(&c, SPYRE_REG_BOOT_STATUS, SPYRE_BOOT_CRASHED), ==,
+			 SPYRE_BOOT_CRASHED);
+	g_assert_cmpuint(sq_wait_reg(&c, SPYRE_REG_STATE, SPYRE_STATE_IN_ERROR), ==,
+			 SPYRE_STATE_IN_ERROR);
 	qtest_quit(c.qts);
 }
 
@@ -479,7 +527,10 @@ static void test_core_lost(void)
 /* Values that make no sense are answered with an error, and nothing happens. */
 static void test_refused_faults(void)
 {
-	static const struct { const char *name; uint64_t value; } bad[] = {
+	static const struct {
+		const char *name;
+		uint64_t value;
+	} bad[] = {
 		{ "inject-memory-ue", 1ull << 40 },
 		{ "inject-memory-ce", 1ull << 40 },
 		{ "inject-core-lost", 32 },
@@ -492,8 +543,10 @@ static void test_refused_faults(void)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		QDict *r = qtest_qmp(c.qts, "{'execute': 'qom-set', 'arguments': {'path': "
-				     "'/machine/peripheral/card', 'property': %s, 'value': %" PRIu64 "}}",
+		QDict *r = qtest_qmp(c.qts,
+				     "{'execute': 'qom-set', 'arguments': {'path': "
+				     "'/machine/peripheral/card', 'property': %s, 'value': %" PRIu64
+				     "}}",
 				     bad[i].name, bad[i].value);
 
 		g_assert_true(qdict_haskey(r, "error"));
@@ -514,15 +567,20 @@ static void test_link_faults(void)
 
 	/* An error of each kind is recorded where the driver looks. */
 	sq_writew(&c, 0x78, 0x281f);
-	sq_writel(&c, 0x114, 0);	/* unmask correctable */
-	qtest_qmp_assert_success(c.qts, "{'execute': 'qom-set', 'arguments': {'path': "
-				 "'/machine/peripheral/card', 'property': 'inject-aer', 'value': 'correctable'}}");
+	sq_writel(&c, 0x114, 0); /* unmask correctable */
+	qtest_qmp_assert_success(
+		c.qts,
+		"{'execute': 'qom-set', 'arguments': {'path': "
+		"'/machine/peripheral/card', 'property': 'inject-aer', 'value': 'correctable'}}");
 	g_assert_cmphex(sq_readl(&c, 0x110), ==, 1);
-	qtest_qmp_assert_success(c.qts, "{'execute': 'qom-set', 'arguments': {'path': "
-				 "'/machine/peripheral/card', 'property': 'inject-aer', 'value': 'non-fatal'}}");
+	qtest_qmp_assert_success(
+		c.qts,
+		"{'execute': 'qom-set', 'arguments': {'path': "
+		"'/machine/peripheral/card', 'property': 'inject-aer', 'value': 'non-fatal'}}");
 	g_assert_cmphex(sq_readl(&c, 0x104), ==, 1 << 14);
-	qtest_qmp_assert_success(c.qts, "{'execute': 'qom-set', 'arguments': {'path': "
-				 "'/machine/peripheral/card', 'property': 'inject-aer', 'value': 'fatal'}}");
+	qtest_qmp_assert_success(
+		c.qts, "{'execute': 'qom-set', 'arguments': {'path': "
+		       "'/machine/peripheral/card', 'property': 'inject-aer', 'value': 'fatal'}}");
 	g_assert_cmphex(sq_readl(&c, 0x104) & 1 << 4, ==, 1 << 4);
 	qtest_quit(c.qts);
 }
@@ -541,10 +599,12 @@ static void test_surprise_removal(void)
 	g_assert_cmphex(sq_reg(&c, SPYRE_REG_ID), ==, 0xffffffff);
 	g_assert_cmphex(qtest_readl(c.qts, c.aperture), ==, 0xffffffff);
 	g_assert_cmphex(qtest_readl(c.qts, c.doorbells), ==, 0xffffffff);
-	/* The port says that presence has changed, nobody is there, and the event can be cleared. */
+	/* The port says that presence has changed, nobody is there, and the event can be cleared.
+	 */
 	sta = sq_port_exp(c.qts, 1) + PCI_EXP_SLTSTA;
-	g_assert_cmphex(sq_cfg_readw(c.qts, 0, 1 << 3, sta) & (PCI_EXP_SLTSTA_PDS | PCI_EXP_SLTSTA_PDC), ==,
-			PCI_EXP_SLTSTA_PDC);
+	g_assert_cmphex(sq_cfg_readw(c.qts, 0, 1 << 3, sta) &
+				(PCI_EXP_SLTSTA_PDS | PCI_EXP_SLTSTA_PDC),
+			==, PCI_EXP_SLTSTA_PDC);
 	sq_cfg_writew(c.qts, 0, 1 << 3, sta, sq_cfg_readw(c.qts, 0, 1 << 3, sta));
 	g_assert_cmphex(sq_cfg_readw(c.qts, 0, 1 << 3, sta) & ~PCI_EXP_SLTSTA_PDS, ==, 0);
 	state = sq_state(&c);
@@ -557,6 +617,7 @@ int main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	qtest_add_func("/spyre/card/boot", test_boot);
 	qtest_add_func("/spyre/card/bad-images", test_bad_images);
+	qtest_add_func("/spyre/card/gdb", test_gdb);
 	qtest_add_func("/spyre/card/msi", test_msi);
 	qtest_add_func("/spyre/card/msi-mask", test_msi_mask);
 	qtest_add_func("/spyre/card/irq-faults", test_irq_faults);

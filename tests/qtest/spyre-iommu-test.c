@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* DMA behind an Intel IOMMU that the test programs itself (legacy mode, register-based invalidation). */
+/* DMA behind an Intel IOMMU that the test programs itself (legacy mode, register-based
+ * invalidation). */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 
 #include "spyre-qtest.h"
 
-#define VTD		0xfed90000ull
-#define VTD_GCMD	0x18
-#define VTD_GSTS	0x1c
-#define VTD_RTADDR	0x20
-#define VTD_CCMD	0x28
-#define VTD_FSTS	0x34
-#define VTD_IVA		0xf0
-#define VTD_IOTLB	0xf8
-#define GCMD_TE		(1u << 31)
-#define GCMD_SRTP	(1u << 30)
-#define INV_GO		(1ull << 63)
-#define CCMD_GLOBAL	(1ull << 61)
-#define IOTLB_GLOBAL	(1ull << 60)
-#define IOTLB_PAGE	(3ull << 60)
-#define DOMAIN		1ull
+#define VTD	     0xfed90000ull
+#define VTD_GCMD     0x18
+#define VTD_GSTS     0x1c
+#define VTD_RTADDR   0x20
+#define VTD_CCMD     0x28
+#define VTD_FSTS     0x34
+#define VTD_IVA	     0xf0
+#define VTD_IOTLB    0xf8
+#define GCMD_TE	     (1u << 31)
+#define GCMD_SRTP    (1u << 30)
+#define INV_GO	     (1ull << 63)
+#define CCMD_GLOBAL  (1ull << 61)
+#define IOTLB_GLOBAL (1ull << 60)
+#define IOTLB_PAGE   (3ull << 60)
+#define DOMAIN	     1ull
 
 /* Tables in guest memory. */
-#define ROOT_TABLE	0x1000000ull
-#define CTX_TABLE	0x1001000ull
-#define PT(level)	(0x1001000ull + (level) * 0x1000)	/* 4 to 1 */
+#define ROOT_TABLE 0x1000000ull
+#define CTX_TABLE  0x1001000ull
+#define PT(level)  (0x1001000ull + (level)*0x1000) /* 4 to 1 */
 
-#define RAM_A		0x2000000ull
-#define RAM_B		0x2001000ull
-#define IOVA		0x10000ull
-#define PTE_R		1ull
-#define PTE_W		2ull
+#define RAM_A 0x2000000ull
+#define RAM_B 0x2001000ull
+#define IOVA  0x10000ull
+#define PTE_R 1ull
+#define PTE_W 2ull
 
 static void flush_page(QTestState *qts, uint64_t iova)
 {
@@ -52,8 +53,9 @@ static void set_pte(QTestState *qts, uint64_t iova, uint64_t pte)
 
 static struct sq_card start(void)
 {
-	QTestState *qts = sq_start("-M q35,kernel-irqchip=split -device intel-iommu,intremap=off " SQ_PORT(1)
-				   "-device spyre,id=card,bus=port1,memory=1G,threads=1");
+	QTestState *qts =
+		sq_start("-M q35,kernel-irqchip=split -device intel-iommu,intremap=off " SQ_PORT(
+			1) "-device spyre,id=card,bus=port1,memory=1G,threads=1");
 	struct sq_card c;
 	unsigned int l;
 
@@ -62,7 +64,7 @@ static struct sq_card start(void)
 
 	qtest_writeq(qts, ROOT_TABLE + 1 * 16, CTX_TABLE | 1);
 	qtest_writeq(qts, CTX_TABLE, PT(4) | 1);
-	qtest_writeq(qts, CTX_TABLE + 8, DOMAIN << 8 | 2);	/* four levels */
+	qtest_writeq(qts, CTX_TABLE + 8, DOMAIN << 8 | 2); /* four levels */
 	for (l = 4; l > 1; l--)
 		qtest_writeq(qts, PT(l), PT(l - 1) | PTE_R | PTE_W);
 	qtest_writeq(qts, VTD + VTD_RTADDR, ROOT_TABLE);
@@ -138,7 +140,8 @@ static void test_read_only(void)
 	qtest_quit(c.qts);
 }
 
-/* The card translates while the guest, holding the big lock, invalidates, masters off and resets. */
+/* The card translates while the guest, holding the big lock, invalidates, masters off and resets.
+ */
 static void test_race(void)
 {
 	struct sq_card c = start();
@@ -179,7 +182,8 @@ static void test_race(void)
 		if (i % 3 == 2)
 			sq_boot(&c);
 		else
-			g_assert_cmpuint(sq_wait_reg(&c, SPYRE_REG_MBOX_CMD_HEAD, c.calls), ==, c.calls);
+			g_assert_cmpuint(sq_wait_reg(&c, SPYRE_REG_MBOX_CMD_HEAD, c.calls), ==,
+					 c.calls);
 	}
 	qtest_quit(c.qts);
 }

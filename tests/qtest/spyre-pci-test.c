@@ -6,10 +6,10 @@
 
 #include "spyre-qtest.h"
 
-#define MiB	0x100000ull
-#define GiB	0x40000000ull
+#define MiB 0x100000ull
+#define GiB 0x40000000ull
 
-#define ONE	"-M q35 " SQ_PORT(1) "-device spyre,id=card,bus=port1,memory=1G,threads=1"
+#define ONE "-M q35 " SQ_PORT(1) "-device spyre,id=card,bus=port1,memory=1G,threads=1"
 
 static struct sq_card start_one(void)
 {
@@ -22,12 +22,19 @@ static struct sq_card start_one(void)
 /* What lspci shows of a real card. */
 static void test_identity(void)
 {
-	static const struct { unsigned int off; uint8_t id, next; } caps[] = {
+	static const struct {
+		unsigned int off;
+		uint8_t id, next;
+	} caps[] = {
 		{ 0x40, PCI_CAP_ID_PM, 0x50 },
 		{ 0x50, PCI_CAP_ID_MSI, 0x70 },
 		{ 0x70, PCI_CAP_ID_EXP, 0 },
 	};
-	static const struct { unsigned int off; uint16_t id; unsigned int next; } ext[] = {
+	static const struct {
+		unsigned int off;
+		uint16_t id;
+		unsigned int next;
+	} ext[] = {
 		{ 0x100, 0x01, 0x148 }, { 0x148, 0x0e, 0x158 }, { 0x158, 0x19, 0x188 },
 		{ 0x188, 0x26, 0x1b8 }, { 0x1b8, 0x27, 0x200 }, { 0x200, 0x2a, 0x270 },
 		{ 0x270, 0x0b, 0x370 }, { 0x370, 0x0b, 0x3a8 }, { 0x3a8, 0x25, 0 },
@@ -105,7 +112,8 @@ static void test_bars(void)
 	g_assert_cmphex(bar_size(&c, 4), ==, 32 * MiB);
 	qtest_quit(c.qts);
 
-	qts = sq_start("-M q35 " SQ_PORT(1) "-device spyre,id=card,bus=port1,memory=8G,aperture=4G");
+	qts = sq_start(
+		"-M q35 " SQ_PORT(1) "-device spyre,id=card,bus=port1,memory=8G,aperture=4G");
 	sq_setup(&c, qts, "card", 1);
 	g_assert_cmphex(bar_size(&c, 2), ==, 4 * GiB);
 	qtest_quit(qts);
@@ -117,7 +125,8 @@ static void test_registers(void)
 	uint64_t regs = c.regs;
 
 	g_assert_cmphex(sq_reg(&c, SPYRE_REG_ID), ==, SPYRE_ID_MAGIC);
-	g_assert_cmphex(sq_reg(&c, SPYRE_REG_HWVER), ==, SPYRE_HWVER_MAJOR << 16 | SPYRE_HWVER_MINOR);
+	g_assert_cmphex(sq_reg(&c, SPYRE_REG_HWVER), ==,
+			SPYRE_HWVER_MAJOR << 16 | SPYRE_HWVER_MINOR);
 	g_assert_cmpuint(sq_reg(&c, SPYRE_REG_STATE), ==, SPYRE_STATE_OFFLINE);
 	g_assert_cmpuint(sq_reg(&c, SPYRE_REG_BOOT_STATUS), ==, SPYRE_BOOT_IDLE);
 	g_assert_cmphex(qtest_readq(c.qts, regs + SPYRE_REG_MEM_SIZE), ==, GiB / 8 * 7);
@@ -214,8 +223,8 @@ static void test_doorbells(void)
 /* Starts QEMU with an option that it must refuse; the message must say why. */
 static void refuse(const char *options, const char *const *words)
 {
-	g_autofree char *cmd = g_strdup_printf("%s -display none -S %s%s", getenv("QTEST_QEMU_BINARY"),
-					       SQ_MACHINE, options);
+	g_autofree char *cmd = g_strdup_printf("%s -display none -S %s%s",
+					       getenv("QTEST_QEMU_BINARY"), SQ_MACHINE, options);
 	g_autofree char *err = NULL;
 	g_autofree char *out = NULL;
 	int status;
@@ -233,7 +242,7 @@ static void test_refused(void)
 {
 #define BAD(options, ...) \
 	refuse("-M q35 " SQ_PORT(1) options, (const char *const[]){ __VA_ARGS__, NULL })
-#define BADPROP(prop, ...)	BAD("-device spyre,bus=port1," prop, __VA_ARGS__)
+#define BADPROP(prop, ...) BAD("-device spyre,bus=port1," prop, __VA_ARGS__)
 
 	BADPROP("memory=3G", "memory", "3221225472", "1G", "128G");
 	BADPROP("memory=512M", "memory", "1G");
@@ -249,7 +258,8 @@ static void test_refused(void)
 	BADPROP("serial=0123456789abcdefg", "serial", "0123456789abcdefg", "17", "16");
 	BADPROP("watchdog=18446744073709551615", "watchdog", "18446744073709551615");
 	BADPROP("memdev=nothing", "nothing");
-	BAD("-object memory-backend-ram,id=m,size=1G,reserve=off -device spyre,bus=port1,memory=1G,memdev=m",
+	BAD("-object memory-backend-ram,id=m,size=1G,reserve=off -device "
+	    "spyre,bus=port1,memory=1G,memdev=m",
 	    "memdev", "0x40000000", "0x38000000");
 	BAD("-icount shift=auto -device spyre,bus=port1", "icount");
 }
@@ -258,8 +268,10 @@ static void test_memdev(void)
 {
 	struct sq_card c;
 
-	sq_setup(&c, sq_start("-M q35 -object memory-backend-memfd,id=m,size=896M,reserve=off " SQ_PORT(1)
-			      "-device spyre,id=card,bus=port1,memory=1G,memdev=m"), "card", 1);
+	sq_setup(&c,
+		 sq_start("-M q35 -object memory-backend-memfd,id=m,size=896M,reserve=off " SQ_PORT(
+			 1) "-device spyre,id=card,bus=port1,memory=1G,memdev=m"),
+		 "card", 1);
 	qtest_writel(c.qts, c.aperture + 0x1000, 0xcafe);
 	g_assert_cmphex(qtest_readl(c.qts, c.aperture + 0x1000), ==, 0xcafe);
 	/* A power cycle loses it, in a backend too. */
@@ -271,9 +283,10 @@ static void test_memdev(void)
 
 static void test_two_cards(void)
 {
-	QTestState *qts = sq_start("-M q35 " SQ_PORT(1) SQ_PORT(2)
-				   "-device spyre,id=a,bus=port1,memory=1G,serial=AAAA "
-				   "-device spyre,id=b,bus=port2,memory=2G,cores=0xff");
+	QTestState *qts =
+		sq_start("-M q35 " SQ_PORT(1)
+				 SQ_PORT(2) "-device spyre,id=a,bus=port1,memory=1G,serial=AAAA "
+					    "-device spyre,id=b,bus=port2,memory=2G,cores=0xff");
 	struct sq_card a, b;
 	char serial[17] = "";
 
@@ -320,8 +333,8 @@ static uint64_t virtual_pages(QTestState *qts)
 /* Twenty cards come and go on one port; then neither their threads nor their memory is there. */
 static void test_hotplug(void)
 {
-	QTestState *qts = sq_start("-M q35 -global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "
-				   SQ_PORT(1));
+	QTestState *qts = sq_start(
+		"-M q35 -global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off " SQ_PORT(1));
 	unsigned int ctl = sq_port_exp(qts, 1) + PCI_EXP_SLTCTL, threads = count_threads(qts);
 	uint64_t pages = 0;
 	struct sq_card c;
@@ -329,8 +342,10 @@ static void test_hotplug(void)
 	int i;
 
 	for (i = 0; i < 20; i++) {
-		sq_cfg_writew(qts, 0, 1 << 3, ctl, PCI_EXP_SLTCTL_PWR_IND_ON | PCI_EXP_SLTCTL_ATTN_IND_OFF);
-		qtest_qmp_device_add(qts, "spyre", "card", "{'bus': 'port1', 'memory': 1073741824, 'threads': 2}");
+		sq_cfg_writew(qts, 0, 1 << 3, ctl,
+			      PCI_EXP_SLTCTL_PWR_IND_ON | PCI_EXP_SLTCTL_ATTN_IND_OFF);
+		qtest_qmp_device_add(qts, "spyre", "card",
+				     "{'bus': 'port1', 'memory': 1073741824, 'threads': 2}");
 		sq_setup(&c, qts, "card", 1);
 		g_assert_cmphex(sq_reg(&c, SPYRE_REG_ID), ==, SPYRE_ID_MAGIC);
 		qtest_writel(qts, c.aperture + 0x100000, i);
@@ -339,8 +354,9 @@ static void test_hotplug(void)
 
 		/* The button is pressed, and the guest switches the slot off. */
 		qtest_qmp_device_del_send(qts, "card");
-		sq_cfg_writew(qts, 0, 1 << 3, ctl, PCI_EXP_SLTCTL_PWR_OFF | PCI_EXP_SLTCTL_PWR_IND_OFF |
-			      PCI_EXP_SLTCTL_ATTN_IND_OFF);
+		sq_cfg_writew(qts, 0, 1 << 3, ctl,
+			      PCI_EXP_SLTCTL_PWR_OFF | PCI_EXP_SLTCTL_PWR_IND_OFF |
+				      PCI_EXP_SLTCTL_ATTN_IND_OFF);
 		qtest_qmp_eventwait(qts, "DEVICE_DELETED");
 		g_assert_cmphex(sq_readl(&c, PCI_VENDOR_ID), ==, 0xffffffff);
 		/* The last reference goes with an RCU grace period. */
@@ -359,7 +375,8 @@ static void test_hotplug(void)
 static void test_unmigratable(void)
 {
 	QTestState *qts = sq_start(ONE);
-	QDict *r = qtest_qmp(qts, "{'execute': 'migrate', 'arguments': {'uri': 'exec:cat >/dev/null'}}");
+	QDict *r = qtest_qmp(qts,
+			     "{'execute': 'migrate', 'arguments': {'uri': 'exec:cat >/dev/null'}}");
 	QDict *e;
 
 	g_assert_true(qdict_haskey(r, "error"));

@@ -6,12 +6,12 @@
 
 #include "spyre-qtest.h"
 
-#define ECAM		0xb0000000ull
-#define PCIEXBAR	0x60	/* of the q35 host bridge */
+#define ECAM	 0xb0000000ull
+#define PCIEXBAR 0x60 /* of the q35 host bridge */
 
 /* Every card has this much bus address space behind its port. */
 #define CARD_SPACE	0x100000000ull
-#define CARD_BASE(port)	(0x8000000000ull + ((port) - 1) * CARD_SPACE)
+#define CARD_BASE(port) (0x8000000000ull + ((port)-1) * CARD_SPACE)
 
 QTestState *sq_start(const char *options)
 {
@@ -42,12 +42,14 @@ uint8_t sq_cfg_readb(QTestState *qts, unsigned int bus, unsigned int devfn, unsi
 	return qtest_readb(qts, ecam(bus, devfn, off));
 }
 
-void sq_cfg_writel(QTestState *qts, unsigned int bus, unsigned int devfn, unsigned int off, uint32_t v)
+void sq_cfg_writel(QTestState *qts, unsigned int bus, unsigned int devfn, unsigned int off,
+		   uint32_t v)
 {
 	qtest_writel(qts, ecam(bus, devfn, off), v);
 }
 
-void sq_cfg_writew(QTestState *qts, unsigned int bus, unsigned int devfn, unsigned int off, uint16_t v)
+void sq_cfg_writew(QTestState *qts, unsigned int bus, unsigned int devfn, unsigned int off,
+		   uint16_t v)
 {
 	qtest_writew(qts, ecam(bus, devfn, off), v);
 }
@@ -160,8 +162,8 @@ static uint32_t rv_b(unsigned int f3, unsigned int rs1, unsigned int rs2, int of
 	       (o >> 1 & 0xf) << 8 | (o >> 11 & 1) << 7 | 0x63;
 }
 
-#define RV_WFI	0x10500073u
-#define RV_ADD(rd, a, b)	((b) << 20 | (a) << 15 | (rd) << 7 | 0x33u)
+#define RV_WFI		 0x10500073u
+#define RV_ADD(rd, a, b) ((b) << 20 | (a) << 15 | (rd) << 7 | 0x33u)
 
 /* Host register to core register. */
 static size_t emit_host_reg(uint32_t *p, unsigned int rd, uint32_t reg)
@@ -174,8 +176,8 @@ static size_t emit_host_reg(uint32_t *p, unsigned int rd, uint32_t reg)
 
 /*
  * Sleeps until the host writes MBOX_CMD_TAIL. FW_LEN is the operation (0 store, else load into
- * BOOT_PROGRESS), FW_ADDR the offset on the core's bus, FW_ADDR + 4 the value; MBOX_CMD_HEAD follows
- * MBOX_CMD_TAIL when it is done.
+ * BOOT_PROGRESS), FW_ADDR the offset on the core's bus, FW_ADDR + 4 the value; MBOX_CMD_HEAD
+ * follows MBOX_CMD_TAIL when it is done.
  */
 static size_t agent(uint32_t *p)
 {
@@ -185,14 +187,14 @@ static size_t agent(uint32_t *p)
 	p[n++] = rv_addi(X6, X0, MCU_IRQ_MBOX);
 	p[n++] = rv_sw(X6, X5, MCU_IRQ_ENABLE);
 	p[n++] = rv_lui(X7, 0x1000);
-	p[n++] = rv_i(0x13, 5, X7, X7, 1);		/* srli: 0x800, MEIE */
-	p[n++] = rv_csrw(0x304, X7);			/* mie; mstatus.MIE stays off */
+	p[n++] = rv_i(0x13, 5, X7, X7, 1); /* srli: 0x800, MEIE */
+	p[n++] = rv_csrw(0x304, X7);	   /* mie; mstatus.MIE stays off */
 	p[n++] = rv_addi(X7, X0, SPYRE_STATE_ONLINE);
 	p[n++] = rv_sw(X7, X5, MCU_STATE);
 	loop = n;
 	p[n++] = rv_lw(X6, X5, MCU_IRQ_PENDING);
-	p[n++] = rv_i(0x13, 7, X6, X6, MCU_IRQ_MBOX);	/* andi */
-	p[n++] = rv_b(1, X6, X0, 12);			/* bne: over the sleep */
+	p[n++] = rv_i(0x13, 7, X6, X6, MCU_IRQ_MBOX); /* andi */
+	p[n++] = rv_b(1, X6, X0, 12);		      /* bne: over the sleep */
 	p[n++] = RV_WFI;
 	p[n] = rv_b(0, X0, X0, ((int)loop - (int)n) * 4);
 	n++;
@@ -205,7 +207,7 @@ static size_t agent(uint32_t *p)
 	p[n++] = rv_lw(X10, X9, 0);
 	p[n++] = rv_sw(X10, X5, MCU_BOOT_PROGRESS);
 	p[n++] = rv_b(0, X0, X0, 8);
-	p[branch] = rv_b(0, X8, X0, ((int)n - (int)branch) * 4);	/* beq: store */
+	p[branch] = rv_b(0, X8, X0, ((int)n - (int)branch) * 4); /* beq: store */
 	p[n++] = rv_sw(X10, X9, 0);
 	n += emit_host_reg(p + n, X10, SPYRE_REG_MBOX_CMD_TAIL);
 	p[n++] = rv_sw(X10, X5, MCU_CMD_HEAD);
@@ -265,7 +267,8 @@ void sq_boot(struct sq_card *c)
 	size_t len = sq_image(image, sizeof(image));
 
 	g_assert_cmpuint(sq_boot_image(c, image, len, 0x10000), ==, SPYRE_BOOT_RUNNING);
-	g_assert_cmpuint(sq_wait_reg(c, SPYRE_REG_STATE, SPYRE_STATE_ONLINE), ==, SPYRE_STATE_ONLINE);
+	g_assert_cmpuint(sq_wait_reg(c, SPYRE_REG_STATE, SPYRE_STATE_ONLINE), ==,
+			 SPYRE_STATE_ONLINE);
 	c->calls = 0;
 }
 
@@ -313,17 +316,18 @@ uint32_t sq_dma_load(struct sq_card *c, uint64_t addr, uint32_t *v)
 /* --- Contexts and engines --------------------------------------------------------------------- */
 
 /* Card memory: tables, then what device addresses name. */
-#define CTX_TABLE	0x100000ull
-#define DMVA_TABLE	0x110000ull
-#define HMVA_TABLE	0x120000ull
-#define DMVA_MEM	0x4000000ull
-#define CTX_PAGES	16u
-#define CTX_ID		1u
+#define CTX_TABLE  0x100000ull
+#define DMVA_TABLE 0x110000ull
+#define HMVA_TABLE 0x120000ull
+#define DMVA_MEM   0x4000000ull
+#define CTX_PAGES  16u
+#define CTX_ID	   1u
 
-/* Where the test firmware has room, as offsets that its stores add to the start of the core's MMIO. */
-#define JOB_ADDR	(SPYRE_MCU_RAM_BASE + 0x1000u)
-#define COMPL_ADDR	(SPYRE_MCU_RAM_BASE + 0x2000u)
-#define RAM_OFF(addr)	((uint32_t)((addr) - SPYRE_MCU_MMIO_BASE))
+/* Where the test firmware has room, as offsets that its stores add to the start of the core's MMIO.
+ */
+#define JOB_ADDR      (SPYRE_MCU_RAM_BASE + 0x1000u)
+#define COMPL_ADDR    (SPYRE_MCU_RAM_BASE + 0x2000u)
+#define RAM_OFF(addr) ((uint32_t)((addr)-SPYRE_MCU_MMIO_BASE))
 
 void sq_context(struct sq_card *c, uint64_t host)
 {
@@ -340,7 +344,8 @@ void sq_context(struct sq_card *c, uint64_t host)
 		pte[i] = (DMVA_MEM + i * SPYRE_PAGE_SIZE) | SPYRE_PTE_VALID | SPYRE_PTE_WRITE;
 	qtest_memwrite(c->qts, c->aperture + DMVA_TABLE, pte, sizeof(pte));
 	for (i = 0; i < CTX_PAGES; i++)
-		pte[i] = (host + i * SPYRE_PAGE_SIZE) | SPYRE_PTE_VALID | SPYRE_PTE_WRITE | SPYRE_PTE_LEAF;
+		pte[i] = (host + i * SPYRE_PAGE_SIZE) | SPYRE_PTE_VALID | SPYRE_PTE_WRITE |
+			 SPYRE_PTE_LEAF;
 	qtest_memwrite(c->qts, c->aperture + HMVA_TABLE, pte, sizeof(pte));
 
 	sq_mcu_write(c, MCU_CTX_TABLE, CTX_TABLE);
@@ -391,8 +396,9 @@ uint32_t sq_copy_status(struct sq_card *c)
 		qtest_clock_step(c->qts, 1000000);
 		sq_mcu_write(c, MCU_COMPL_POP, COMPL_ADDR);
 		if (sq_mcu_read(c, MCU_COMPL_VALID))
-			return sq_mcu_read(c, RAM_OFF(COMPL_ADDR) + offsetof(struct mcu_completion, rb) +
-					      offsetof(struct spyre_rb, status));
+			return sq_mcu_read(c, RAM_OFF(COMPL_ADDR) +
+						      offsetof(struct mcu_completion, rb) +
+						      offsetof(struct spyre_rb, status));
 	} while (g_get_monotonic_time() < end);
 	g_error("the copy does not end");
 }
@@ -418,7 +424,8 @@ uint32_t sq_wait_reg(struct sq_card *c, uint32_t off, uint32_t v)
 static QDict *qom_get(struct sq_card *c, const char *name)
 {
 	g_autofree char *path = g_strdup_printf("/machine/peripheral/%s", c->id);
-	QDict *r = qtest_qmp(c->qts, "{'execute': 'qom-get', 'arguments': {'path': %s, 'property': %s}}",
+	QDict *r = qtest_qmp(c->qts,
+			     "{'execute': 'qom-get', 'arguments': {'path': %s, 'property': %s}}",
 			     path, name);
 
 	if (!qdict_haskey(r, "return"))
@@ -448,6 +455,8 @@ void sq_inject(struct sq_card *c, const char *name, uint64_t arg)
 {
 	g_autofree char *path = g_strdup_printf("/machine/peripheral/%s", c->id);
 
-	qtest_qmp_assert_success(c->qts, "{'execute': 'qom-set', 'arguments': "
-				 "{'path': %s, 'property': %s, 'value': %" PRIu64 "}}", path, name, arg);
+	qtest_qmp_assert_success(c->qts,
+				 "{'execute': 'qom-set', 'arguments': "
+				 "{'path': %s, 'property': %s, 'value': %" PRIu64 "}}",
+				 path, name, arg);
 }
