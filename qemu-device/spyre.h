@@ -49,12 +49,14 @@ typedef struct SpyreDma {
 	bool allowed;		/* atomic: bus mastering on, in D0, not removed */
 
 	QEMUBH *bh;
-	QemuMutex lock;		/* the next members; a leaf, never held while waiting or translating */
+	/* Guards the next members; a leaf, never held while waiting or translating. */
+	QemuMutex lock;
 	QemuCond cond;
 	QSIMPLEQ_HEAD(, SpyreXlate) requests;
 	GHashTable *iotlb;	/* bus page number to SpyreTlbEntry */
 	uint64_t next_id;
-	bool forgot;		/* entries were thrown out for space: any unmap must wait for the workers */
+	/* Entries were thrown out for space: any unmap must wait for the workers. */
+	bool forgot;
 	bool closed;
 } SpyreDma;
 
@@ -121,7 +123,8 @@ void *spyre_dma_map(void *opaque, uint64_t addr, uint64_t *len, bool write);
 
 /* spyre-qom.c */
 void spyre_class_add_properties(ObjectClass *oc);	/* state, inject-* */
-bool spyre_add_counters(SpyreState *s, Error **errp);	/* readable properties, by name of the model */
+/* Readable properties, by the names of the model. */
+bool spyre_add_counters(SpyreState *s, Error **errp);
 const char *spyre_state_name(uint64_t state);
 
 /* spyre-pci.c: faults of the link and of the slot. */
