@@ -602,7 +602,7 @@ static void *sync_main(void *arg)
 static void test_big_lock(void **state)
 {
 	struct fix *f = *state;
-	struct spyre_cb in = cb_copy(SPYRE_CB_DMAI, 0, 0, 128), once = cb_copy(SPYRE_CB_DMAI, 0, 0, MB);
+	struct spyre_cb in = cb_copy(SPYRE_CB_DMAI, 0, 0, 128), once = cb_copy(SPYRE_CB_DMAI, 2 * MB, 0, MB);
 	struct hammer h = { .f = f };
 	pthread_t thread;
 	unsigned int i;
