@@ -195,12 +195,13 @@ static void *timer_main(void *arg)
 		struct timespec ts;
 		int64_t at;
 
-		if (ip->deadline == INT64_MAX || ip->manual) {
+		/* By hand, the clock may have passed a deadline before it was set: that one is due now. */
+		if (ip->deadline == INT64_MAX || (ip->manual && ip->deadline > ip->manual_ns)) {
 			pthread_cond_wait(&ip->time_cond, &ip->time_lock);
 			continue;
 		}
 		at = ip->deadline + ip->start_ns;
-		if (at > mono_ns()) {
+		if (!ip->manual && at > mono_ns()) {
 			ts.tv_sec = at / 1000000000ll;
 			ts.tv_nsec = at % 1000000000ll;
 			pthread_cond_timedwait(&ip->time_cond, &ip->time_lock, &ts);
