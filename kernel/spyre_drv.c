@@ -290,7 +290,7 @@ static void spyre_stop(struct spyre_device *sdev)
 	pci_clear_master(sdev->pdev);
 	spyre_lose_all(sdev, SPYRE_ERR_RESET);
 	up_write(&sdev->reset_sem);
-	cancel_delayed_work_sync(&sdev->mem.scrub_work);
+	disable_delayed_work_sync(&sdev->mem.scrub_work);
 	spyre_bos_off_bus(sdev);
 }
 

@@ -345,11 +345,14 @@ void spyre_reset_init(struct spyre_device *sdev)
 	INIT_DELAYED_WORK(&sdev->reset.watch, watch_work);
 }
 
-/* gone is set: nothing queues them any more. */
+/*
+ * Whoever read gone as false just before may still queue them: they are disabled, not only
+ * cancelled.
+ */
 void spyre_reset_fini(struct spyre_device *sdev)
 {
-	cancel_delayed_work_sync(&sdev->reset.watch);
-	cancel_work_sync(&sdev->reset.work);
+	disable_delayed_work_sync(&sdev->reset.watch);
+	disable_work_sync(&sdev->reset.work);
 }
 
 /* --- PCI ------------------------------------------------------------------------------------ */

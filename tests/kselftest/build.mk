@@ -24,3 +24,5 @@ $(KST_DIR)/spyre_fw: $(KST_DIR)/sha256.o
 
 CHECK_VM += $(addprefix $(KST_DIR)/,$(KST))
 CHECK_DEPS += $(addprefix $(KST_DIR)/,$(KST))
+# Eight vectors, addresses that an IOMMU translates, a second card beside.
+CHECK_VM_FULL += $(foreach t,spyre_queue spyre_life,vm:--iommu=intel,vm:--cards=2,$(KST_DIR)/$(t))
