@@ -14,6 +14,9 @@ shift 3
 bad=0
 
 log=$out/build.log
+# A parallel make above shares its job server with recipes marked as makes only, and says so with the word
+# "warning".
+unset MAKEFLAGS MFLAGS MAKELEVEL
 if ! make -s -C "$kdir" M="$out/src" W=1 C=2 CHECK=sparse CF=-D__CHECK_ENDIAN__ modules >"$log" 2>&1 ||
    grep -E '(warning|error):' "$log"; then
 	echo "the driver does not build cleanly with W=1 C=2; full log: $log" >&2
