@@ -65,9 +65,10 @@ void worker_offline(struct spyre_card *c, struct worker *w)
 
 void worker_checkpoint(struct spyre_card *c, struct worker *w)
 {
-	uint64_t now = load_seq(&c->epoch.now);
+	uint64_t now = load_seq(&c->epoch.now), seen = load_relaxed(&w->seen);
 
-	if (likely(now == load_relaxed(&w->seen)))
+	/* One that holds no translations passes here to see its cancellation: it must not begin to count. */
+	if (likely(now == seen) || !seen)
 		return;
 	store_seq(&w->seen, now);
 	full_fence(c);

@@ -27,7 +27,8 @@ struct spyre_soc_mem {
 	void *(*hmva)(void *opaque, uint64_t addr, uint64_t *len, enum spyre_syndrome *syn);
 	/*
 	 * Worker w (0 to workers - 1) holds no pointer from dmva(). Called at least every millisecond or
-	 * 64 KiB of data. True: stop the job as soon as may be (it then ends CANCELLED).
+	 * 64 KiB of data, by a worker that is not active too: it only asks then. True: stop the job as
+	 * soon as may be (it then ends CANCELLED).
 	 */
 	bool (*checkpoint)(void *opaque, unsigned int w);
 	/* Worker w starts (true) and stops (false) being one that an invalidation must wait for. */

@@ -277,6 +277,41 @@ static void test_program_fault(void **state)
 	reset();
 }
 
+/*
+ * Several units fault at once: which one is reported is found out after they stopped. Nothing holds the
+ * job's translations after that, so an invalidation is answered with no other job to follow.
+ */
+static void test_many_faults(void **state)
+{
+	struct spyreprog_job *job = spyreprog_job_new();
+	const struct spyre_rb *rb;
+	void *container;
+	unsigned int i;
+	size_t size;
+	uint32_t e;
+	int p;
+
+	(void)state;
+	p = spyreprog_job_program(job, SPYRE_UNIT_L3SU);
+	sp_l3(job, p, SPYRE_OP_L3_STU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 1, 0, 0, 0);
+	for (i = 3; i < 7; i++)
+		spyreprog_job_init(job, spyreprog_job_unit(job, i, SPYRE_UNIT_L3SU, 0, p), SPYRE_EAR0,
+				   SPYRE_NO_SYMBOL, 0x100000000 + (i << 16));
+	if (spyreprog_job_finish(job, &container, &size))
+		fail_msg("%s", spyreprog_job_error(job));
+	spyreprog_job_free(job);
+	load(container, size);
+	free(container);
+	e = put(compute(SPYRE_PROGRAM_BASE, 0, 0), 0);
+	ct_submit(queue);
+	rb = ct_response(queue, e, CT_TIMEOUT_MS);
+	assert_non_null(rb);
+	assert_int_equal(rb->status, SPYRE_ERR_FAULT);
+	assert_int_equal(rb->err_core, 3);
+	assert_int_equal(ct_call_id(card, SPYRE_MSG_CTX_INVALIDATE, ctx->id, 0), SPYRE_MSG_OK);
+	reset();
+}
+
 /* --- Hardware --------------------------------------------------------------------------------- */
 
 static void next_ras(uint32_t code, struct spyre_msg_ras *ras)
@@ -370,6 +405,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_deadlock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_watchdog_and_timeout, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program_fault, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_faults, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hardware_faults, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost_core, setup, teardown),
 	};
