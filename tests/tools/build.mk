@@ -3,4 +3,4 @@
 
 CHECK_DEPS += $(tools_prog) $(TOOLS_DIR)/spyre-demo $(TOOLS_DIR)/spyre-train $(SPYRERT_MODEL) $(FW_IMAGE) $(DEMO_NET)
 CHECK_HOST += tests/tools/test_tools,$(B)
-CHECK_VM_FULL += SPYRERT_BACKEND=drm,tests/tools/test_tools,$(B)
+CHECK_VM += SPYRERT_BACKEND=drm,tests/tools/test_tools,$(B)
