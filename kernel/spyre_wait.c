@@ -274,6 +274,9 @@ static int wait_here(struct wait_set *set, struct drm_spyre_wait *args)
  * the work; the work itself, when it fires, cannot wait for itself (it may have been queued again
  * meanwhile) and hands it to the file's reaper. Taking out and handing over are one step under
  * reap_lock, so that close finds it in the table or with the reaper.
+ *
+ * It enters the table when it is complete, and its first look is queued in the same step: until
+ * then its id is reserved and neither a cancel that guesses the id nor a wake-up can end it.
  */
 struct ewait {
 	struct spyre_file *file;
@@ -356,7 +359,10 @@ static struct ewait *ewait_take(struct spyre_file *file, unsigned long id)
 	struct ewait *w;
 
 	spin_lock(&file->reap_lock);
-	w = xa_erase(&file->ewaits, id);
+	w = xa_load(&file->ewaits, id);
+	/* Erasing an id that is only reserved would give it to somebody else. */
+	if (w)
+		xa_erase(&file->ewaits, id);
 	spin_unlock(&file->reap_lock);
 	return w;
 }
@@ -406,13 +412,17 @@ static int wait_eventfd(struct wait_set *set, struct drm_spyre_wait *args, struc
 		init_waitqueue_func_entry(&set->slot[i].wait, ewait_wake);
 		set->slot[i].wait.private = w;
 	}
-	ret = xa_alloc(&file->ewaits, &w->id, w, xa_limit_31b, GFP_KERNEL_ACCOUNT);
+	ret = xa_alloc(&file->ewaits, &w->id, NULL, xa_limit_31b, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		goto err_eventfd;
 	args->id = w->id;
 	set_enter(set);
-	/* The first look: it may hold already. */
+	spin_lock(&file->reap_lock);
+	/* Replaces the reservation: allocates nothing. */
+	xa_store(&file->ewaits, w->id, w, 0);
+	/* The first look: it may hold already, and wake-ups until now found nothing to end. */
 	mod_delayed_work(system_unbound_wq, &w->work, 0);
+	spin_unlock(&file->reap_lock);
 	return 0;
 
 err_eventfd:
