@@ -35,8 +35,7 @@ static u32 space_of(const struct spyre_cb *cb)
 
 static u32 fault(struct verdict *v, u32 mode, u32 syndrome)
 {
-	/* Memory that cannot be corrected is no fault of the user's addresses. */
-	v->status = syndrome == SPYRE_SYN_ECC ? SPYRE_ERR_HW : SPYRE_ERR_FAULT;
+	v->status = spyre_syndrome_status(syndrome);
 	v->mode = mode;
 	v->addr = reg_read64(MCU_COPY_FAULT);
 	return v->status;

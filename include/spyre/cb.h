@@ -145,6 +145,21 @@ enum spyre_syndrome {
 	SPYRE_SYN_CANCELLED = 7,
 };
 
+/* How a control block ends that met it: memory that cannot be corrected is no fault of the user's addresses. */
+static inline enum spyre_status spyre_syndrome_status(enum spyre_syndrome syn)
+{
+	switch (syn) {
+	case SPYRE_SYN_NONE:
+		return SPYRE_OK;
+	case SPYRE_SYN_ECC:
+		return SPYRE_ERR_HW;
+	case SPYRE_SYN_CANCELLED:
+		return SPYRE_ERR_CANCELLED;
+	default:
+		return SPYRE_ERR_FAULT;
+	}
+}
+
 enum spyre_hmi_mode {
 	SPYRE_HMI_NONE = 0,
 	SPYRE_HMI_FETCH = 1,	/* public */

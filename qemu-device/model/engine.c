@@ -196,11 +196,9 @@ bool completion_pop(struct spyre_card *c, struct mcu_completion *out)
 
 void engine_fault(struct engine *e, enum spyre_hmi_mode mode, uint64_t addr, enum spyre_syndrome syn)
 {
-	if (syn == SPYRE_SYN_CANCELLED) {
-		e->rb.status = SPYRE_ERR_CANCELLED;
+	e->rb.status = spyre_syndrome_status(syn);
+	if (syn == SPYRE_SYN_CANCELLED)
 		return;
-	}
-	e->rb.status = syn == SPYRE_SYN_ECC ? SPYRE_ERR_HW : SPYRE_ERR_FAULT;
 	e->rb.rb_hmierr_mode = mode;
 	e->rb.rb_hmierr_addr = addr;
 	e->rb.rb_hmierr_syndrome = syn;

@@ -187,7 +187,9 @@ static bool fail(struct spyre_rb *rb, enum spyre_status status)
 static bool mem_fail(struct spyre_rb *rb, enum spyre_hmi_mode mode, uint64_t addr, enum spyre_syndrome syn,
 		     unsigned int snid)
 {
-	fail(rb, SPYRE_ERR_FAULT);
+	fail(rb, spyre_syndrome_status(syn));
+	if (syn == SPYRE_SYN_CANCELLED)
+		return false;
 	rb->rb_hmierr_mode = mode;
 	rb->rb_hmierr_addr = addr;
 	rb->rb_hmierr_syndrome = syn;
@@ -219,8 +221,6 @@ static bool fetch(struct spyre_soc *soc, uint64_t addr, uint8_t *buf, uint64_t b
 			p = mem->hmva ? mem->hmva(mem->opaque, addr, &len, &syn) : NULL;
 		else
 			p = addr < SPYRE_DMVA_SIZE ? mem->dmva(mem->opaque, addr, &len, false, &syn) : NULL;
-		if (!p && syn == SPYRE_SYN_CANCELLED)
-			return fail(rb, SPYRE_ERR_CANCELLED);
 		if (!p)
 			return mem_fail(rb, host ? SPYRE_HMI_HOST_READ : SPYRE_HMI_FETCH, addr, syn, 0);
 		if (len > bytes)
@@ -613,7 +613,7 @@ static void report(struct spyre_soc *soc, struct spyre_rb *rb)
 		    (probes[i].time == probes[best].time && probes[i].core == probes[best].core &&
 		     probes[i].unit < probes[best].unit))
 			best = i;
-	if (faults[best]->status == SPYRE_ERR_FAULT)
+	if (faults[best]->mode != SPYRE_HMI_NONE)
 		mem_fail(rb, faults[best]->mode, faults[best]->addr, faults[best]->syndrome, probes[best].core);
 	spyre_soc_fail(rb, faults[best]->status, faults[best]->code, probes[best].core,
 		       job_unit_kind(probes[best].unit) | job_unit_corelet(probes[best].unit) << 8,

@@ -67,7 +67,7 @@ struct spyre_soc_time {
  * Two steps, both on the calling thread (the compute engine's) and the SoC's workers. prepare() fetches
  * the container and the symbols, checks, decodes (both cached by content) and runs the timing pass; it
  * sets rb->status and the error fields and returns false when the job must not run (BAD_PROGRAM,
- * BOOTADDR, FAULT, SYMBOLS, CORES, DEADLOCK, WATCHDOG, LX_LOST, CANCELLED). execute() then moves and
+ * BOOTADDR, FAULT, HW, SYMBOLS, CORES, DEADLOCK, WATCHDOG, LX_LOST, CANCELLED). execute() then moves and
  * computes; it fills the same fields on failure and leaves SPYRE_OK otherwise. If several units fault,
  * the one earliest in modelled time, then lowest core and unit, is reported.
  */

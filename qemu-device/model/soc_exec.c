@@ -94,8 +94,8 @@ static enum step prog_fault(struct unit *u, enum spyre_prog_err code)
 
 static enum step mem_fault(struct unit *u, enum spyre_hmi_mode mode, uint64_t addr, enum spyre_syndrome syn)
 {
-	u->fault = (struct fault){ .status = SPYRE_ERR_FAULT, .mode = mode, .addr = addr, .syndrome = syn,
-				   .ordinal = u->s.ordinal, .pc = u->s.pc };
+	u->fault = (struct fault){ .status = spyre_syndrome_status(syn), .mode = mode, .addr = addr,
+				   .syndrome = syn, .ordinal = u->s.ordinal, .pc = u->s.pc };
 	return STEP_FAILED;
 }
 

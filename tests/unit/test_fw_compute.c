@@ -72,14 +72,44 @@ static struct spyre_cb compute(uint64_t bootaddr, uint64_t symbols, uint32_t nsy
 	return cb;
 }
 
+/* Copies the start of the host buffer to the card. */
+static void copy_in(uint64_t dmva, uint64_t bytes)
+{
+	struct spyre_cb cb = ct_cb_copy(SPYRE_CB_DMAI, dmva, host_at, bytes);
+
+	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+}
+
 /* Copies a container to the program segment. */
 static void load(const void *container, size_t size)
 {
-	struct spyre_cb cb;
-
 	memcpy(host, container, size);
-	cb = ct_cb_copy(SPYRE_CB_DMAI, SPYRE_PROGRAM_BASE, host_at, (size + 127) & ~127ull);
-	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+	copy_in(SPYRE_PROGRAM_BASE, (size + 127) & ~127ull);
+}
+
+/* Core 5 copies a burst from symbol 0 to symbol 1. */
+static void load_mover(void)
+{
+	struct spyreprog_job *job = spyreprog_job_new();
+	void *container;
+	size_t size;
+	int p, u;
+
+	p = spyreprog_job_program(job, SPYRE_UNIT_L3LU);
+	sp_l3(job, p, SPYRE_OP_L3_LDU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 32, 0, 0, 0);
+	sp_send(job, p, 1, 0);
+	u = spyreprog_job_unit(job, 5, SPYRE_UNIT_L3LU, 0, p);
+	spyreprog_job_init(job, u, SPYRE_EAR0, 0, 0);
+	p = spyreprog_job_program(job, SPYRE_UNIT_L3SU);
+	sp_wait(job, p, 1, 1);
+	sp_l3(job, p, SPYRE_OP_L3_STU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 32, 0, 0, 0);
+	u = spyreprog_job_unit(job, 5, SPYRE_UNIT_L3SU, 0, p);
+	spyreprog_job_init(job, u, SPYRE_EAR0, 1, 0);
+	if (spyreprog_job_finish(job, &container, &size))
+		fail_msg("%s", spyreprog_job_error(job));
+	spyreprog_job_free(job);
+	load(container, size);
+	free(container);
 }
 
 static void reset(void)
@@ -368,6 +398,67 @@ static void test_hardware_faults(void **state)
 	assert_int_equal(ct_reg(card, SPYRE_REG_STATE), SPYRE_STATE_IN_ERROR);
 }
 
+/*
+ * Memory that cannot be corrected is the hardware's failure wherever compute meets it, never the user's: the
+ * context's other queues go on.
+ */
+static void test_compute_ecc(void **state)
+{
+	uint64_t phys = card->next_page - 9 * SPYRE_PAGE_SIZE;	/* what DMVA maps to, the program behind it */
+	uint64_t from = DMVA + SPYRE_PAGE_SIZE, to = DMVA + 2 * SPYRE_PAGE_SIZE;
+	const struct {
+		const char *what;
+		uint64_t phys, addr;
+		uint32_t mode;
+	} cases[] = {
+		{ "header", phys + 8 * SPYRE_PAGE_SIZE, SPYRE_PROGRAM_BASE, SPYRE_HMI_FETCH },
+		{ "container", phys + 8 * SPYRE_PAGE_SIZE + 128, SPYRE_PROGRAM_BASE + 128, SPYRE_HMI_FETCH },
+		{ "symbols", phys, DMVA, SPYRE_HMI_FETCH },
+		{ "load", phys + SPYRE_PAGE_SIZE + 256, from + 256, SPYRE_HMI_LOAD },
+		{ "store", phys + 2 * SPYRE_PAGE_SIZE + 512, to + 512, SPYRE_HMI_STORE },
+	};
+	struct spyre_cb cb = ct_cb(SPYRE_CB_COMPUTE, 0), nop = ct_cb(SPYRE_CB_NOP, 0);
+	struct ct_queue *other = ct_queue_new(ctx, NULL);
+	const struct spyre_rb *rb;
+	struct spyre_msg_ras ras;
+	unsigned int i;
+	uint32_t e;
+
+	(void)state;
+	assert_non_null(other);
+	load_mover();
+	((uint64_t *)(void *)host)[0] = from;
+	((uint64_t *)(void *)host)[1] = to;
+	copy_in(DMVA, 128);
+	cb.u.compute.bootaddr = SPYRE_PROGRAM_BASE;
+	cb.u.compute.symbols = DMVA;
+	cb.u.compute.nsymbols = 2;
+	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		print_message("ecc under %s\n", cases[i].what);
+		assert_int_equal(spyre_card_inject(card->card, SPYRE_FAULT_MEM_UE, cases[i].phys), 0);
+		e = put(cb, 0);
+		ct_submit(queue);
+		rb = ct_response(queue, e, CT_TIMEOUT_MS);
+		assert_non_null(rb);
+		assert_int_equal(rb->status, SPYRE_ERR_HW);
+		assert_int_equal(rb->rb_hmierr_syndrome, SPYRE_SYN_ECC);
+		assert_int_equal(rb->rb_hmierr_mode, cases[i].mode);
+		assert_int_equal(rb->rb_hmierr_addr, cases[i].addr);
+		/* The card's own record, then the control block's. */
+		do {
+			next_ras(SPYRE_RAS_MEM_UE, &ras);
+		} while (!ras.context);
+		assert_int_equal(ras.category, SPYRE_CAT_HARDWARE);
+		assert_int_equal(ras.addr, cases[i].addr);
+		reset();
+		assert_int_equal(ct_load(&other->status->error), 0);
+		assert_int_equal(ct_run(other, &nop), SPYRE_OK);
+		/* The poison goes with the access that met it. */
+		assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+	}
+}
+
 static void test_lost_core(void **state)
 {
 	struct spyre_msg_ras ras;
@@ -407,6 +498,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_program_fault, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_faults, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hardware_faults, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_compute_ecc, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost_core, setup, teardown),
 	};
 
