@@ -19,12 +19,17 @@ typedef __le64 spyre_le64;
 #include <stddef.h>
 #include <stdint.h>
 /*
- * User space, firmware and model run on little-endian machines or convert at the place of use; only
- * the kernel has sparse to check the annotation.
+ * Firmware and model run on little-endian machines; user space converts at the place of use. Sparse
+ * (__CHECKER__) finds where it does not, as in the kernel.
  */
-typedef uint16_t spyre_le16;
-typedef uint32_t spyre_le32;
-typedef uint64_t spyre_le64;
+#ifdef __CHECKER__
+#define SPYRE_BITWISE __attribute__((bitwise))
+#else
+#define SPYRE_BITWISE
+#endif
+typedef uint16_t SPYRE_BITWISE spyre_le16;
+typedef uint32_t SPYRE_BITWISE spyre_le32;
+typedef uint64_t SPYRE_BITWISE spyre_le64;
 #endif
 
 #ifdef __cplusplus

@@ -52,17 +52,18 @@ $(B)/tests/rt/test_smi: tests/rt/test_smi.py $(B)/tools/spyre-smi $(SPYRERT_MODE
 	$(Q)sed -e 's|@SMI@|$(abspath $(B))/tools/spyre-smi|' -e 's|@FIRMWARE@|$(abspath $(FW_IMAGE))|' $< >$@
 	$(Q)chmod +x $@
 
-# The header from C++.
-$(B)/tests/rt/cxx.o: tests/rt/cxx.cc $(spyrert_dir)/include/spyrert.h
+# The headers from C++.
+$(B)/tests/rt/cxx.o: tests/rt/cxx.cc $(spyrert_dir)/include/spyrert.h $(wildcard $(spyreprog_dir)/include/*.h include/spyre/*.h)
 	$(call say,CXX,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++11 -Wall -Wextra -Werror -pedantic $(SPYRERT_INC) -c -o $@ $<
+	$(Q)$(CXX) -std=c++11 -Wall -Wextra -Werror -pedantic $(INC) $(SPYRERT_INC) $(SPYREPROG_INC) -c -o $@ $<
 
-$(B)/tests/rt/test_rt_cxx: $(B)/tests/rt/cxx.o $(SPYRERT)
+$(B)/tests/rt/test_rt_cxx: $(B)/tests/rt/cxx.o $(SPYRERT) $(SPYREPROG)
 	$(call say,LD,$@)
-	$(Q)$(CXX) -o $@ $< $(SPYRERT_LINK)
+	$(Q)$(CXX) -pthread -o $@ $< $(SPYREPROG) $(SPYRERT_LINK) -lm
 
 CHECK_UNIT += $(B)/tests/unit/test_rt_model $(B)/tests/unit/test_rt_tsan $(B)/tests/rt/test_rt_cxx $(B)/tests/rt/test_smi
+CHECK_UNIT += tests/rt/sparse
 CHECK_RT := $(B)/tests/rt/test_rt $(B)/tests/rt/test_reset
 CHECK_DEPS += $(CHECK_RT)
 CHECK_VM += $(CHECK_RT)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// libspyrert from C++: the header compiles as strict C++11 and its functions link.
+// The public headers from C++: they compile as strict C++11 and their functions link.
 #include <cstdio>
 #include <cstring>
 
+#include "spyrecode.h"
+#include "spyregen.h"
+#include "spyreprog.h"
 #include "spyrert.h"
 
 int main()
@@ -12,6 +15,14 @@ int main()
 
 	ok = ok && spyrert_init("no such backend", &lib) == SPYRERT_ERROR_INVALID_ARGUMENT;
 	ok = ok && std::strstr(spyrert_last_error(), "no such backend") != nullptr;
-	std::printf("1..1\n%sok 1 header and library from C++\n", ok ? "" : "not ");
-	return ok ? 0 : 1;
+	std::printf("1..2\n%sok 1 spyrert.h and its library from C++\n", ok ? "" : "not ");
+
+	spyreprog_err err;
+	bool prog = !std::strcmp(spyreprog_format_name(SPYRE_SEN169_FP16), "SEN169_FP16");
+
+	prog = prog && spyregen_bytes(SPYRE_SEN169_FP16, 1, 64) == 128;
+	prog = prog && spyreprog_write_spyrecode("/nonexistent/x", "", 0, nullptr, &err) != 0;
+	std::printf("%sok 2 spyreprog.h, spyregen.h, spyrecode.h and their library from C++\n",
+		    prog ? "" : "not ");
+	return ok && prog ? 0 : 1;
 }

@@ -182,6 +182,56 @@ static void library(void **state)
 	OK(spyrert_exit(other));
 }
 
+/* Functions that return no status say what was wrong too. */
+static void null_handles(void **state)
+{
+	char line[64];
+
+	(void)state;
+	assert_null(spyrert_backend_name(NULL));
+	assert_string_equal(spyrert_last_error(), "spyrert_backend_name: lib is NULL");
+	assert_null(spyrert_stream_device(NULL));
+	assert_string_equal(spyrert_last_error(), "spyrert_stream_device: stream is NULL");
+	assert_int_equal(spyrert_stream_id(NULL), UINT32_MAX);
+	assert_string_equal(spyrert_last_error(), "spyrert_stream_id: stream is NULL");
+	assert_int_equal(spyrert_ras_format(NULL, line, sizeof(line)), -1);
+	assert_string_equal(spyrert_last_error(), "spyrert_ras_format: NULL argument");
+	assert_int_equal(spyrert_last_status(), SPYRERT_ERROR_INVALID_ARGUMENT);
+}
+
+/* What spyrert_init() prints to stderr with SPYRERT_LOG=value. */
+static const char *log_of(const char *value)
+{
+	static char text[4096];
+	struct spyrert *l;
+	int fd = dup(STDERR_FILENO);
+	FILE *f = tmpfile();
+	size_t n;
+
+	assert_true(fd >= 0 && f);
+	setenv("SPYRERT_LOG", value, 1);
+	dup2(fileno(f), STDERR_FILENO);
+	OK(spyrert_init(NULL, &l));
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+	unsetenv("SPYRERT_LOG");
+	OK(spyrert_exit(l));
+	rewind(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	fclose(f);
+	return text;
+}
+
+static void log_words(void **state)
+{
+	(void)state;
+	assert_string_equal(log_of("error,,mem"), "");
+	assert_string_equal(log_of("error,ioctls,foo"),
+			    "spyrert: SPYRERT_LOG: 'ioctls' is none of ioctl, mem, stream, program, "
+			    "error, all\n");
+}
+
 static int count_with(const char *name, const char *value)
 {
 	struct spyrert *l;
@@ -1541,6 +1591,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(library),
+		cmocka_unit_test(null_handles),
+		cmocka_unit_test(log_words),
 		cmocka_unit_test(enumeration),
 		cmocka_unit_test(properties),
 		cmocka_unit_test(memory),

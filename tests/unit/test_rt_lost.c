@@ -140,6 +140,52 @@ static void again_with_two(void **state)
 	copy_works();
 }
 
+static struct rt_backend slow;
+static const struct rt_backend *real;
+static bool card_shows;
+static unsigned int scans;
+
+static int slow_scan(void *state, struct rt_card *cards, int max)
+{
+	int i, n = real->scan(state, cards, max);
+
+	for (i = 0; i < n; i++)
+		cards[i].works = __atomic_load_n(&card_shows, __ATOMIC_ACQUIRE);
+	__atomic_fetch_add(&scans, 1, __ATOMIC_RELEASE);
+	return n;
+}
+
+static void *recover(void *arg)
+{
+	return (void *)(intptr_t)spyrert_device_recover(dev, (uintptr_t)arg);
+}
+
+/* While one thread waits for the card, the others of the device are told and go on. */
+static void recovery_blocks_nobody(void **state)
+{
+	pthread_t thread;
+	spyrert_ptr d;
+	void *ret;
+
+	(void)state;
+	real = lib->be;
+	slow = *real;
+	slow.scan = slow_scan;
+	lib->be = &slow;
+	provoke("flr", 0);
+	assert_int_equal(pthread_create(&thread, NULL, recover, (void *)(uintptr_t)5000000000ull), 0);
+	while (!__atomic_load_n(&scans, __ATOMIC_ACQUIRE))
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	assert_non_null(spyrert_default_stream(dev));
+	assert_int_equal(spyrert_malloc(dev, 128, &d), SPYRERT_ERROR_DEVICE_LOST);
+	assert_int_equal(spyrert_device_recover(dev, 0), SPYRERT_ERROR_TIMEOUT);
+	__atomic_store_n(&card_shows, true, __ATOMIC_RELEASE);
+	pthread_join(thread, &ret);
+	assert_int_equal((intptr_t)ret, SPYRERT_SUCCESS);
+	lib->be = real;
+	copy_works();
+}
+
 /* A copy that the hardware fails: that stream alone has an error, and what RAS said of it. */
 static void dma_abort(void **state)
 {
@@ -204,6 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lost_and_recovered),
 		cmocka_unit_test(again_with_two),
+		cmocka_unit_test(recovery_blocks_nobody),
 		cmocka_unit_test(dma_abort),
 		cmocka_unit_test(lost_interrupt),
 	};

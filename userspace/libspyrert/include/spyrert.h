@@ -115,6 +115,8 @@ enum spyrert_status spyrert_exit(struct spyrert *lib);
 /**
  * spyrert_backend_name() - backend of a handle: "drm" or "model"
  * @lib: handle
+ *
+ * NULL, and spyrert_last_error(), if @lib is NULL.
  */
 const char *spyrert_backend_name(const struct spyrert *lib);
 
@@ -743,12 +745,16 @@ struct spyrert_stream *spyrert_default_stream(struct spyrert_device *dev);
 /**
  * spyrert_stream_device() - device of a stream
  * @stream: stream
+ *
+ * NULL, and spyrert_last_error(), if @stream is NULL.
  */
 struct spyrert_device *spyrert_stream_device(struct spyrert_stream *stream);
 
 /**
  * spyrert_stream_id() - number of a stream in its device, 0 for the default stream
  * @stream: stream
+ *
+ * UINT32_MAX, and spyrert_last_error(), if @stream is NULL.
  */
 uint32_t spyrert_stream_id(const struct spyrert_stream *stream);
 
@@ -928,7 +934,8 @@ enum spyrert_status spyrert_device_ras_read(struct spyrert_device *dev, uint64_t
  * @buf: out, NUL-terminated
  * @bytes: its size
  *
- * Returns the length of the whole line, as snprintf() does.
+ * Returns the length of the whole line, as snprintf() does; -1, and spyrert_last_error(), if
+ * @record is NULL, or @buf is and @bytes is not 0.
  */
 int spyrert_ras_format(const struct spyrert_ras *record, char *buf, size_t bytes);
 

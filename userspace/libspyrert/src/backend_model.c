@@ -35,6 +35,7 @@
 #define MB		(1ull << 20)
 #define PAGE		4096u
 #define MAX_CARDS	16
+#define MAX_THREADS	1024
 #define CMDS		64u
 #define EVTS		256u
 #define VEC_ENTRIES	256u
@@ -605,6 +606,7 @@ static int model_init(void **state, char *text, size_t size)
 {
 	struct model_state *s = calloc(1, sizeof(*s));
 	const char *env;
+	char *end;
 	int ret;
 
 	if (!s)
@@ -614,8 +616,10 @@ static int model_init(void **state, char *text, size_t size)
 	s->memory = 4096 * MB;
 	env = getenv("SPYRERT_MODEL_CARDS");
 	if (env && *env) {
-		s->count = atoi(env);
-		if (s->count < 0 || s->count > MAX_CARDS || (!s->count && strcmp(env, "0"))) {
+		unsigned long n = strtoul(env, &end, 10);
+
+		s->count = (int)n;
+		if (*end || *env == '-' || n > MAX_CARDS) {
 			snprintf(text, size, "SPYRERT_MODEL_CARDS is '%s'; it must be 0 to %d", env,
 				 MAX_CARDS);
 			ret = -EINVAL;
@@ -633,8 +637,19 @@ static int model_init(void **state, char *text, size_t size)
 		}
 	}
 	env = getenv("SPYRERT_MODEL_THREADS");
-	if (env && *env)
-		s->threads = (unsigned int)strtoul(env, NULL, 10);
+	if (env && *env) {
+		unsigned long n = strtoul(env, &end, 10);
+
+		s->threads = (unsigned int)n;
+		if (*end || *env == '-' || n > MAX_THREADS) {
+			snprintf(text, size,
+				 "SPYRERT_MODEL_THREADS is '%s'; it must be 0 (as many as the host "
+				 "has processors) to %d",
+				 env, MAX_THREADS);
+			ret = -EINVAL;
+			goto fail;
+		}
+	}
 	env = getenv("SPYRERT_MODEL_TIMING");
 	if (env && *env) {
 		s->timing_off = !strcmp(env, "off");

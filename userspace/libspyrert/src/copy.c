@@ -672,7 +672,8 @@ RT_PUBLIC enum spyrert_status spyrert_fill_async(struct spyrert_stream *st, spyr
 	}
 	/* The card fills sticks; what is left is a copy of the pattern. */
 	if (!status && bytes > bulk) {
-		uint64_t hmva, word = htole64(pattern);
+		uint64_t hmva;
+		spyre_le64 word = htole64(pattern);
 		void *cpu;
 
 		status = rt_stream_symbols(st, SPYRERT_STICK, &cpu, &hmva);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#define RECOVER_POLL_NS	20000000
+
 enum spyrert_status rt_fail_lost(void)
 {
 	return rt_fail(SPYRERT_ERROR_DEVICE_LOST,
@@ -50,8 +52,8 @@ void rt_session_put(struct rt_session *s)
 	free(s);
 }
 
-/* Opens dev->card anew and makes what each session has. */
-enum spyrert_status rt_session_open(struct spyrert_device *dev, struct rt_session **out)
+enum spyrert_status rt_session_open(struct spyrert_device *dev, const struct rt_card *card,
+				    struct rt_session **out, struct spyrert_stream **def)
 {
 	enum spyrert_status status;
 	char text[RT_TEXT] = "";
@@ -66,7 +68,7 @@ enum spyrert_status rt_session_open(struct spyrert_device *dev, struct rt_sessio
 	s->dev = dev;
 	pthread_mutex_init(&s->mem_lock, NULL);
 	pthread_mutex_init(&s->prog_lock, NULL);
-	err = s->lib->be->open(s->lib->be_state, &dev->card, &s->be_dev, text, sizeof(text));
+	err = s->lib->be->open(s->lib->be_state, card, &s->be_dev, text, sizeof(text));
 	if (err) {
 		status = rt_fail(err == -EACCES || err == -EPERM ? SPYRERT_ERROR_PERMISSION :
 				 SPYRERT_ERROR_NO_DEVICE, "cannot open the card: %s",
@@ -85,13 +87,12 @@ enum spyrert_status rt_session_open(struct spyrert_device *dev, struct rt_sessio
 	}
 	s->info.serial[sizeof(s->info.serial) - 1] = '\0';
 	s->info.fw_version[sizeof(s->info.fw_version) - 1] = '\0';
-	status = rt_stream_new(dev, s, 0, NULL, &dev->def);
+	status = rt_stream_new(dev, s, 0, NULL, def);
 	if (status)
 		goto fail_memory;
 	status = rt_stream_new(dev, s, RT_INTERNAL_ID, NULL, &s->internal);
 	if (status) {
-		rt_stream_end(dev->def);
-		dev->def = NULL;
+		rt_stream_end(*def);
 		goto fail_memory;
 	}
 	*out = s;
@@ -170,72 +171,99 @@ RT_PUBLIC enum spyrert_status spyrert_device_close(struct spyrert_device *dev)
 	return SPYRERT_SUCCESS;
 }
 
+/* The card may have another node now: it is known by its place, or by its number if it has none. */
+static bool find_again(struct spyrert_device *dev, struct rt_card *cards, struct rt_card *card)
+{
+	int i, n = dev->lib->be->scan(dev->lib->be_state, cards, RT_MAX_CARDS);
+
+	for (i = 0; i < n; i++) {
+		if (cards[i].works &&
+		    (card->syspath[0] ? !strcmp(cards[i].syspath, card->syspath) :
+					cards[i].number == card->number)) {
+			*card = cards[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Waits for the card and opens it. No lock is held: others of the device only find it lost. */
+static enum spyrert_status reopen(struct spyrert_device *dev, int64_t deadline,
+				  struct rt_card *card, struct rt_session **fresh,
+				  struct spyrert_stream **def)
+{
+	struct rt_card *cards = calloc(RT_MAX_CARDS, sizeof(*cards));
+
+	if (!cards)
+		return rt_fail(SPYRERT_ERROR_HOST_MEMORY, "out of memory");
+	for (;;) {
+		if (find_again(dev, cards, card) && !rt_session_open(dev, card, fresh, def)) {
+			if ((*fresh)->info.state == SPYRE_STATE_ONLINE)
+				break;
+			session_quiesce(*fresh, *def);
+			rt_session_put(*fresh);
+		}
+		if (rt_now_ns() >= deadline) {
+			free(cards);
+			return rt_fail(SPYRERT_ERROR_TIMEOUT,
+				       "the card did not come back online in time");
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = RECOVER_POLL_NS }, NULL);
+	}
+	free(cards);
+	return SPYRERT_SUCCESS;
+}
+
 RT_PUBLIC enum spyrert_status spyrert_device_recover(struct spyrert_device *dev,
 						     uint64_t timeout_ns)
 {
 	int64_t deadline = rt_deadline(timeout_ns);
-	struct spyrert_stream *old_def;
+	struct spyrert_stream *def, *old_def;
+	struct drm_spyre_device_info info;
 	struct rt_session *s, *fresh;
 	enum spyrert_status status;
-	struct rt_card *cards;
-	int i, n, found;
+	struct rt_card card;
 
 	if (!dev)
 		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
 			       "spyrert_device_recover: device is NULL");
 	RT_CHECK_FORK(dev->lib);
 	pthread_mutex_lock(&dev->lock);
+	while (dev->recovering) {
+		/* Somebody else's recovery serves as well, if it succeeds. */
+		pthread_mutex_unlock(&dev->lock);
+		if (rt_now_ns() >= deadline)
+			return rt_fail(SPYRERT_ERROR_TIMEOUT,
+				       "another thread's recovery did not end in time");
+		nanosleep(&(struct timespec){ .tv_nsec = RECOVER_POLL_NS }, NULL);
+		pthread_mutex_lock(&dev->lock);
+	}
 	s = dev->session;
-	if (!rt_lost(s)) {
-		struct drm_spyre_device_info info;
+	/* Nobody may have noticed the loss yet. */
+	if (!rt_lost(s) && !rt_query(s, DRM_SPYRE_QUERY_DEVICE, &info, sizeof(info)) &&
+	    info.reset_generation == s->info.reset_generation) {
+		pthread_mutex_unlock(&dev->lock);
+		return SPYRERT_SUCCESS;
+	}
+	rt_set_lost(s);
+	dev->recovering = true;
+	card = dev->card;
+	pthread_mutex_unlock(&dev->lock);
 
-		/* Nobody may have noticed yet. */
-		if (!rt_query(s, DRM_SPYRE_QUERY_DEVICE, &info, sizeof(info)) &&
-		    info.reset_generation == s->info.reset_generation) {
-			pthread_mutex_unlock(&dev->lock);
-			return SPYRERT_SUCCESS;
-		}
-		rt_set_lost(s);
-	}
-	cards = calloc(RT_MAX_CARDS, sizeof(*cards));
-	if (!cards) {
-		pthread_mutex_unlock(&dev->lock);
-		return rt_fail(SPYRERT_ERROR_HOST_MEMORY, "out of memory");
-	}
-	old_def = dev->def;
-	for (;;) {
-		/* The node's number may have changed: the card is known by its place, then by its
-		 * number. */
-		found = 0;
-		n = dev->lib->be->scan(dev->lib->be_state, cards, RT_MAX_CARDS);
-		for (i = 0; i < n && !found; i++) {
-			if (dev->card.syspath[0] ? strcmp(cards[i].syspath, dev->card.syspath) :
-			    cards[i].number != dev->card.number)
-				continue;
-			if (cards[i].works) {
-				dev->card = cards[i];
-				found = 1;
-			}
-		}
-		status = found ? rt_session_open(dev, &fresh) :
-			 rt_fail(SPYRERT_ERROR_NO_DEVICE, "the card is not there");
-		if (!status && fresh->info.state != SPYRE_STATE_ONLINE) {
-			session_quiesce(fresh, dev->def);
-			rt_session_put(fresh);
-			dev->def = old_def;
-			status = SPYRERT_ERROR_NO_DEVICE;
-		}
-		if (!status || rt_now_ns() >= deadline)
-			break;
-		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
-	}
-	free(cards);
+	status = reopen(dev, deadline, &card, &fresh, &def);
+
+	pthread_mutex_lock(&dev->lock);
+	dev->recovering = false;
 	if (status) {
-		dev->def = old_def;
 		pthread_mutex_unlock(&dev->lock);
-		return rt_fail(SPYRERT_ERROR_TIMEOUT, "the card did not come back online in time");
+		return status;
 	}
+	def->activity = dev->activity;
+	def->activity_arg = dev->activity_arg;
+	old_def = dev->def;
 	fresh->older = s;
+	dev->card = card;
+	dev->def = def;
 	dev->session = fresh;
 	pthread_mutex_unlock(&dev->lock);
 	session_quiesce(s, old_def);

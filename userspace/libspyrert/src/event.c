@@ -270,7 +270,7 @@ RT_PUBLIC enum spyrert_status spyrert_event_timestamp(struct spyrert_event *ev, 
 				 "the event was made with SPYRERT_EVENT_NO_TIMING" :
 				 "the event was never recorded");
 	else
-		*cycles = le64toh(__atomic_load_n((uint64_t *)ev->time->cpu, __ATOMIC_ACQUIRE));
+		*cycles = le64toh(__atomic_load_n((const spyre_le64 *)ev->time->cpu, __ATOMIC_ACQUIRE));
 	pthread_mutex_unlock(&ev->lock);
 	return status;
 }

@@ -51,14 +51,26 @@ static unsigned int parse_log(const char *env)
 		{ "ioctl", RT_LOG_IOCTL }, { "mem", RT_LOG_MEM }, { "stream", RT_LOG_STREAM },
 		{ "program", RT_LOG_PROGRAM }, { "error", RT_LOG_ERROR }, { "all", RT_LOG_ALL },
 	};
+	bool told = false, known;
 	unsigned int ret = 0;
 	size_t i, n;
 
 	while (env && *env) {
 		n = strcspn(env, ",");
-		for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
-			if (strlen(groups[i].name) == n && !strncmp(groups[i].name, env, n))
+		known = !n;
+		for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+			if (strlen(groups[i].name) == n && !strncmp(groups[i].name, env, n)) {
 				ret |= groups[i].group;
+				known = true;
+			}
+		}
+		if (!known && !told) {
+			told = true;
+			fprintf(stderr, "spyrert: SPYRERT_LOG: '%.*s' is none of", (int)n, env);
+			for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+				fprintf(stderr, "%s %s", i ? "," : "", groups[i].name);
+			fputc('\n', stderr);
+		}
 		env += n;
 		env += *env == ',';
 	}
@@ -204,6 +216,10 @@ RT_PUBLIC enum spyrert_status spyrert_exit(struct spyrert *lib)
 
 RT_PUBLIC const char *spyrert_backend_name(const struct spyrert *lib)
 {
+	if (!lib) {
+		rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_backend_name: lib is NULL");
+		return NULL;
+	}
 	return lib->be->name;
 }
 
@@ -370,7 +386,7 @@ RT_PUBLIC enum spyrert_status spyrert_device_open(struct spyrert *lib, int index
 	pthread_mutex_init(&dev->lock, NULL);
 	status = find_card(lib, index, &dev->card);
 	if (!status)
-		status = rt_session_open(dev, &dev->session);
+		status = rt_session_open(dev, &dev->card, &dev->session, &dev->def);
 	if (status) {
 		pthread_mutex_destroy(&dev->lock);
 		free(dev);
@@ -381,8 +397,7 @@ RT_PUBLIC enum spyrert_status spyrert_device_open(struct spyrert *lib, int index
 	return SPYRERT_SUCCESS;
 }
 
-/* Fields of an ioctl that say what it is about, for SPYRERT_LOG=ioctl. */
-static void decode(char *buf, size_t size, unsigned long request, const void *arg)
+void rt_ioctl_decode(char *buf, size_t size, unsigned long request, const void *arg)
 {
 	switch (request) {
 	case DRM_IOCTL_SPYRE_QUERY: {
@@ -398,6 +413,23 @@ static void decode(char *buf, size_t size, unsigned long request, const void *ar
 			 a->flags, a->handle);
 		break;
 	}
+	case DRM_IOCTL_SPYRE_BO_INFO: {
+		const struct drm_spyre_bo_info *a = arg;
+
+		snprintf(buf, size, "handle %u size %#llx flags %#x", a->handle,
+			 (unsigned long long)a->size, a->flags);
+		break;
+	}
+	case DRM_IOCTL_SPYRE_BO_MMAP: {
+		const struct drm_spyre_bo_mmap *a = arg;
+
+		snprintf(buf, size, "handle %u offset %#llx", a->handle,
+			 (unsigned long long)a->offset);
+		break;
+	}
+	case DRM_IOCTL_GEM_CLOSE:
+		snprintf(buf, size, "handle %u", ((const struct drm_gem_close *)arg)->handle);
+		break;
 	case DRM_IOCTL_SPYRE_VM_BIND: {
 		const struct drm_spyre_vm_bind *a = arg;
 
@@ -427,8 +459,20 @@ static void decode(char *buf, size_t size, unsigned long request, const void *ar
 			 (long long)a->timeout_ns);
 		break;
 	}
+	case DRM_IOCTL_SPYRE_WAIT_CANCEL:
+		snprintf(buf, size, "id %llu",
+			 (unsigned long long)((const struct drm_spyre_wait_cancel *)arg)->id);
+		break;
+	case DRM_IOCTL_SPYRE_RAS_READ: {
+		const struct drm_spyre_ras_read *a = arg;
+
+		snprintf(buf, size, "after %llu flags %#x records %u dropped %llu",
+			 (unsigned long long)a->after, a->flags, a->count,
+			 (unsigned long long)a->dropped);
+		break;
+	}
 	default:
-		buf[0] = '\0';
+		snprintf(buf, size, "request %#lx", request);
 	}
 }
 
@@ -439,7 +483,7 @@ int rt_ioctl(struct rt_session *s, unsigned long request, void *arg, const char 
 	if (s->lib->log & RT_LOG_IOCTL) {
 		char text[200];
 
-		decode(text, sizeof(text), request, arg);
+		rt_ioctl_decode(text, sizeof(text), request, arg);
 		rt_log(s->lib, RT_LOG_IOCTL, "%s %s = %d%s%s", name, text, err, err ? " " : "",
 		       err ? strerror(-err) : "");
 	}

@@ -562,7 +562,8 @@ static enum spyrert_status compute_direct(struct spyrert_stream *st, struct spyr
 	const struct spyre_job_header *h = job_at(&p->plan, offset);
 	uint32_t n = le32toh(h->nsymbols), i;
 	enum spyrert_status status;
-	uint64_t hmva = 0, *words;
+	uint64_t hmva = 0;
+	spyre_le64 *words;
 	void *cpu;
 
 	if (n) {
@@ -610,7 +611,7 @@ static enum spyrert_status run_plan(struct spyrert_stream *st, struct spyrert_pr
 
 				if (s->symbols[k].argument >= 0)
 					v += symbols[s->symbols[k].argument];
-				((uint64_t *)buf[s->buffer].cpu)[k] = htole64(v);
+				((spyre_le64 *)buf[s->buffer].cpu)[k] = htole64(v);
 			}
 			break;
 		case RT_STEP_H2D:

@@ -126,6 +126,10 @@ RT_PUBLIC int spyrert_ras_format(const struct spyrert_ras *r, char *buf, size_t 
 	size_t at = 0;
 	uint32_t i;
 
+	if (!r || (!buf && bytes)) {
+		rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_ras_format: NULL argument");
+		return -1;
+	}
 #define PUT(...)									\
 	do {										\
 		int n_ = snprintf(at < bytes ? buf + at : NULL, at < bytes ? bytes - at : 0,	\

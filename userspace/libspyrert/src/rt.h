@@ -62,7 +62,7 @@ struct rt_timeline {
 	unsigned int refs;		/* atomic */
 	struct rt_session *session;
 	struct rt_slot *slot;
-	uint64_t *word;			/* written by the card */
+	spyre_le64 *word;		/* written by the card */
 	uint64_t hmva;
 	uint64_t last;			/* last value submitted; stream.lock */
 	uint64_t dead_from;		/* atomic: values from here on never come, 0: none */
@@ -119,6 +119,7 @@ struct rt_session {
 struct spyrert_device {
 	struct spyrert *lib;
 	pthread_mutex_t lock;
+	bool recovering;		/* a thread waits for the card, without the lock */
 	struct rt_card card;
 	struct rt_session *session;
 	struct spyrert_stream *def;		/* default stream of the session */
@@ -193,7 +194,7 @@ struct spyrert_stream {
 	struct spyre_shadow *shadow;
 	const struct spyre_queue_status *status;
 	const struct spyre_rb *responses;
-	uint32_t *doorbell;		/* NULL: the backend rings */
+	spyre_le32 *doorbell;		/* NULL: the backend rings */
 	void *ring_map, *status_map, *doorbell_map;
 
 	uint64_t base;			/* number of the first entry */
@@ -276,11 +277,15 @@ bool rt_forked(struct spyrert *lib);
 int64_t rt_now_ns(void);
 /* Absolute end of a relative timeout; INT64_MAX: never. */
 int64_t rt_deadline(uint64_t timeout_ns);
+/* Fields of an ioctl that say what it is about, for SPYRERT_LOG=ioctl. */
+void rt_ioctl_decode(char *buf, size_t size, unsigned long request, const void *arg);
 int rt_ioctl(struct rt_session *s, unsigned long request, void *arg, const char *name);
 int rt_scan(struct spyrert *lib, struct rt_card *cards);
 
 /* device.c */
-enum spyrert_status rt_session_open(struct spyrert_device *dev, struct rt_session **out);
+/* Opens the card and makes what each session has, and a default stream for it. */
+enum spyrert_status rt_session_open(struct spyrert_device *dev, const struct rt_card *card,
+				    struct rt_session **out, struct spyrert_stream **def);
 struct rt_session *rt_session_get(struct rt_session *s);
 void rt_session_put(struct rt_session *s);
 /* The device's session with a reference, or NULL and the last error set. */

@@ -319,9 +319,19 @@ static void describe(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 		"host memory did not answer", "uncorrectable memory error", "cancelled",
 	};
 	const struct rt_op *op = &st->ops[entry & (st->entries - 1)];
+	uint32_t i, mode = 0, syndrome = 0, code = 0, pc = 0, core = SPYRE_CORES, unit = 0;
 	size_t at = 0, size = sizeof(e->text);
-	uint32_t i;
+	uint64_t addr = 0;
 
+	if (rb) {
+		addr = le64toh(rb->rb_hmierr_addr);
+		syndrome = le32toh(rb->rb_hmierr_syndrome);
+		mode = le32toh(rb->rb_hmierr_mode);
+		code = le32toh(rb->err_code);
+		pc = le32toh(rb->err_pc);
+		core = le16toh(rb->err_core);
+		unit = le16toh(rb->err_unit);
+	}
 #define PUT(...)									\
 	do {										\
 		if (at < size)								\
@@ -333,32 +343,28 @@ static void describe(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 	case SPYRE_ERR_FAULT:
 		if (!rb)
 			break;
-		PUT(": %s at %#" PRIx64,
-		    rb->rb_hmierr_mode < 6 ? modes[rb->rb_hmierr_mode] : "access",
-		    (uint64_t)rb->rb_hmierr_addr);
-		if (rb->rb_hmierr_mode < SPYRE_HMI_HOST_READ)
-			PUT(" (segment %" PRIu64 " + %#" PRIx64 ")",
-			    (uint64_t)rb->rb_hmierr_addr >> SPYRE_SEGMENT_SHIFT,
-			    (uint64_t)(rb->rb_hmierr_addr & (SPYRE_SEGMENT_SIZE - 1)));
-		PUT(": %s", rb->rb_hmierr_syndrome < 8 ? syndromes[rb->rb_hmierr_syndrome] : "?");
-		if (op->kind == SPYRERT_ACTIVITY_COMPUTE && rb->err_core < SPYRE_CORES)
-			PUT(", core %u %s corelet %u pc %u", rb->err_core,
-			    rt_unit_name(rb->err_unit & 0xff), rb->err_unit >> 8, rb->err_pc);
+		PUT(": %s at %#" PRIx64, mode < 6 ? modes[mode] : "access", addr);
+		if (mode < SPYRE_HMI_HOST_READ)
+			PUT(" (segment %" PRIu64 " + %#" PRIx64 ")", addr >> SPYRE_SEGMENT_SHIFT,
+			    (uint64_t)(addr & (SPYRE_SEGMENT_SIZE - 1)));
+		PUT(": %s", syndrome < 8 ? syndromes[syndrome] : "?");
+		if (op->kind == SPYRERT_ACTIVITY_COMPUTE && core < SPYRE_CORES)
+			PUT(", core %u %s corelet %u pc %u", core, rt_unit_name(unit & 0xff),
+			    unit >> 8, pc);
 		break;
 	case SPYRE_ERR_BAD_PROGRAM:
 	case SPYRE_ERR_PROGRAM:
 		if (!rb)
 			break;
-		PUT(": %s", rt_prog_err_text(rb->err_code));
-		if (rb->err_core < SPYRE_CORES)
-			PUT(", core %u", rb->err_core);
-		if ((rb->err_unit & 0xff) < SPYRE_UNITS && rb->err_code >= SPYRE_PE_OPCODE)
-			PUT(" %s corelet %u", rt_unit_name(rb->err_unit & 0xff), rb->err_unit >> 8);
-		PUT(rb->err_code >= SPYRE_PE_OPCODE ? ", instruction %u" : ", at byte %u",
-		    rb->err_pc);
+		PUT(": %s", rt_prog_err_text(code));
+		if (core < SPYRE_CORES)
+			PUT(", core %u", core);
+		if ((unit & 0xff) < SPYRE_UNITS && code >= SPYRE_PE_OPCODE)
+			PUT(" %s corelet %u", rt_unit_name(unit & 0xff), unit >> 8);
+		PUT(code >= SPYRE_PE_OPCODE ? ", instruction %u" : ", at byte %u", pc);
 		break;
 	case SPYRE_ERR_DEADLOCK:
-		PUT(": %u units are stuck", e->ras.code ? e->ras.nstuck : rb ? rb->nstuck : 0);
+		PUT(": %u units are stuck", e->ras.code ? e->ras.nstuck : rb ? le32toh(rb->nstuck) : 0);
 		for (i = 0; i < e->ras.nstuck_listed && i < 6; i++) {
 			const struct spyrert_stuck *u = &e->ras.stuck[i];
 
@@ -464,7 +470,7 @@ static void harvest(struct spyrert_stream *st, uint64_t upto)
 /* fetched and done are one 8-byte store of the card, and one load here. */
 static uint32_t load_done(const struct spyrert_stream *st)
 {
-	const uint64_t *pair = (const void *)&st->status->fetched;
+	const spyre_le64 *pair = (const void *)&st->status->fetched;
 
 	return (uint32_t)(le64toh(__atomic_load_n(pair, __ATOMIC_ACQUIRE)) >> 32);
 }
@@ -503,7 +509,7 @@ void rt_stream_reap(struct spyrert_stream *st)
 	d32 = load_done(st);
 	done = st->published - (uint32_t)((uint32_t)st->published - d32);
 	/* error and error_entry are one 8-byte store; they come before done passes the entry. */
-	pair = le64toh(__atomic_load_n((const uint64_t *)(const void *)&st->status->error,
+	pair = le64toh(__atomic_load_n((const spyre_le64 *)(const void *)&st->status->error,
 				       __ATOMIC_ACQUIRE));
 	err = (uint32_t)pair;
 	if (!st->error) {
@@ -917,10 +923,6 @@ enum spyrert_status rt_stream_new(struct spyrert_device *dev, struct rt_session 
 	st->entries = a.ring_entries;
 	st->timeout = a.timeout;
 	st->spin_ns = 20000;
-	if (id != RT_INTERNAL_ID) {
-		st->activity = dev->activity;
-		st->activity_arg = dev->activity_arg;
-	}
 	st->cb_tail = &st->cb_list;
 	pthread_mutex_init(&st->lock, NULL);
 	pthread_condattr_init(&ca);
@@ -950,6 +952,8 @@ RT_PUBLIC enum spyrert_status spyrert_stream_create(struct spyrert_device *dev,
 	id = ++dev->next_stream;
 	status = rt_stream_new(dev, s, id, attr, &st);
 	if (!status) {
+		st->activity = dev->activity;
+		st->activity_arg = dev->activity_arg;
 		st->next = dev->streams;
 		dev->streams = st;
 		__atomic_fetch_add(&dev->objects, 1, __ATOMIC_ACQ_REL);
@@ -1089,11 +1093,19 @@ void rt_stream_unpin_all(struct spyrert_stream **list, size_t n)
 
 RT_PUBLIC struct spyrert_device *spyrert_stream_device(struct spyrert_stream *st)
 {
+	if (!st) {
+		rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_stream_device: stream is NULL");
+		return NULL;
+	}
 	return st->dev;
 }
 
 RT_PUBLIC uint32_t spyrert_stream_id(const struct spyrert_stream *st)
 {
+	if (!st) {
+		rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_stream_id: stream is NULL");
+		return UINT32_MAX;
+	}
 	return st->id;
 }
 
@@ -1273,7 +1285,7 @@ RT_PUBLIC enum spyrert_status spyrert_host_write_value(struct spyrert_device *de
 			       "%p is not an 8-byte aligned word of pinned memory of this device",
 			       (void *)addr);
 	}
-	__atomic_store_n(addr, htole64(value), __ATOMIC_RELEASE);
+	__atomic_store_n((spyre_le64 *)addr, htole64(value), __ATOMIC_RELEASE);
 	list = rt_stream_pin_all(dev, s, &n);
 	/* Without it the card finds the word by its own polling. */
 	for (i = 0; list && i < n; i++) {
@@ -1328,7 +1340,7 @@ static void *callback_main(void *arg)
 		pthread_mutex_unlock(&st->lock);
 		cb->fn(cb->arg, status);
 		pthread_mutex_lock(&st->lock);
-		__atomic_store_n((uint64_t *)st->gate->cpu, htole64(cb->gate), __ATOMIC_RELEASE);
+		__atomic_store_n((spyre_le64 *)st->gate->cpu, htole64(cb->gate), __ATOMIC_RELEASE);
 		if (st->mapped && !st->ended)
 			wake_parked(st);
 		free(cb);
