@@ -8,6 +8,7 @@ set -euo pipefail
 SRCDIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 SPYRE_CACHE=${SPYRE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/spyre}
 V=${V:-}
+[ "$V" != 0 ] || V=
 
 # say is for the few lines a person waiting for minutes wants to see;
 # note is silent unless V=1.
@@ -33,14 +34,19 @@ quiet() {
 }
 
 # lock NAME: hold an exclusive lock until this process ends, so that two makes
-# (or two checkouts) never build the same thing in the cache at once.
+# (or two checkouts) never build the same thing in the cache at once. SCRATCH is
+# then a name for half-made things of the holder: nothing is there at first, and
+# what is there at the end is removed. After SIGKILL the next holder does that.
 lock() {
-	mkdir -p "$SPYRE_CACHE/lock"
+	mkdir -p "$SPYRE_CACHE/lock" "$SPYRE_CACHE/tmp"
 	exec {lockfd}>"$SPYRE_CACHE/lock/$1"
 	if ! flock -n "$lockfd"; then
 		say WAIT "another build holds $1"
 		flock "$lockfd"
 	fi
+	SCRATCH=$SPYRE_CACHE/tmp/$1
+	rm -rf "$SCRATCH"
+	trap 'rm -rf "$SCRATCH"' EXIT
 }
 
 debian_codename() {
@@ -126,27 +132,29 @@ apt_newest() {
 	apt_private apt-cache search --names-only "$1" | awk '{print $1}' | sort -V | tail -n 1
 }
 
-# deb_unpack DIR PKG[=VERSION]...: download packages and unpack them below DIR;
-# nothing is installed and no maintainer script runs.
+# deb_unpack DIR PKG[=VERSION|/SUITE]...: download packages and unpack them below
+# DIR; nothing is installed and no maintainer script runs. Needs a lock.
 deb_unpack() {
-	local dir=$1 tmp deb
+	local dir=$1 tmp=$SCRATCH/debs deb
 	shift
-	tmp=$(mktemp -d "$SPYRE_CACHE/tmp.XXXXXX")
+	rm -rf "$tmp"
+	mkdir -p "$tmp"
 	(
 		cd "$tmp"
 		quiet "$APT_DIR/download.log" apt_private apt-get download "$@" || exit 1
 		mkdir -p "$dir"
 		for deb in ./*.deb; do
-			dpkg-deb -x "$deb" "$dir"
+			dpkg-deb -x "$deb" "$dir" || exit 1
 		done
-	) || { rm -rf "$tmp"; die "cannot fetch $*"; }
+	) || die "cannot fetch $*"
 	rm -rf "$tmp"
 }
 
 # tool_meson: put a meson that QEMU accepts (>= 1.5) on PYTHONPATH. Debian 12 has
-# it in backports only; it is unpacked into the cache, not installed.
+# it in backports only, Debian 13 only outside of them; it is unpacked into the
+# cache, not installed.
 tool_meson() {
-	local dir=$SPYRE_CACHE/tools/meson
+	local dir=$SPYRE_CACHE/tools/meson suite
 	if command -v meson >/dev/null &&
 	   [ "$(printf '1.5\n%s\n' "$(meson --version)" | sort -V | head -n 1)" = 1.5 ]; then
 		return 0
@@ -154,7 +162,9 @@ tool_meson() {
 	if [ ! -e "$dir/complete" ]; then
 		apt_init
 		rm -rf "$dir"
-		deb_unpack "$dir" "meson/$(debian_codename)-backports"
+		suite=$(debian_codename)
+		[ "$suite" != bookworm ] || suite+=-backports
+		deb_unpack "$dir" "meson/$suite"
 		touch "$dir/complete"
 	fi
 	export PYTHONPATH="$dir/usr/lib/python3/dist-packages${PYTHONPATH:+:$PYTHONPATH}"
