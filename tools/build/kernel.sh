@@ -33,8 +33,7 @@ fetch() {
 	dst=$KDIR/$rel
 	if [ ! -e "$dst/complete" ]; then
 		say KERNEL "linux $rel ($ver): image and headers"
-		tmp=$KDIR/.new.$$
-		rm -rf "$tmp"
+		tmp=$SCRATCH/new
 		mkdir -p "$tmp"
 		deb_unpack "$tmp" "linux-image-$rel" "linux-headers-$rel" \
 			"linux-headers-$abi-common" "linux-kbuild-$abi" \
