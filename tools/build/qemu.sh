@@ -36,10 +36,15 @@ CONFIGURE=(
 	--disable-install-blobs
 )
 
+# What -kernel needs of the boot ROMs.
+ROMS=(pvh.bin linuxboot_dma.bin kvmvapic.bin)
+
 confkey() {
 	{
 		printf '%s\n' "${CONFIGURE[@]}"
-		cat "$HERE/qemu.mak" "$HERE/qemu.patch"
+		cat "$HERE/qemu.mak"
+		# What stands above the first file's name changes nothing.
+		sed -n '/^--- /,$p' "$HERE/qemu.patch"
 		gcc -dumpfullversion
 	} | sha256sum | cut -c1-12
 }
@@ -84,15 +89,15 @@ fetch() {
 	if [ ! -e "$dir/src/.spyre-complete" ]; then
 		apt_init
 		say QEMU "source package $ver"
-		tmp=$QDIR/.new.$$
-		rm -rf "$tmp" "$dir"
+		tmp=$SCRATCH/new
+		rm -rf "$dir"
 		mkdir -p "$tmp" "$dir"
 		(
 			cd "$tmp"
-			quiet "$QDIR/fetch.log" apt_private apt-get source --download-only "qemu=$ver"
-			quiet "$QDIR/unpack.log" dpkg-source --no-check -x ./*.dsc src
+			quiet "$QDIR/fetch.log" apt_private apt-get source --download-only "qemu=$ver" &&
+			quiet "$QDIR/unpack.log" dpkg-source --no-check -x ./*.dsc src &&
 			quiet "$QDIR/patch.log" patch -d src -p1 -i "$HERE/qemu.patch"
-		) || { rm -rf "$tmp"; die "cannot fetch the QEMU source"; }
+		) || die "cannot fetch the QEMU source"
 		mv "$tmp/src" "$dir/src"
 		rm -rf "$tmp"
 		cp "$HERE/qemu.mak" "$dir/src/configs/devices/x86_64-softmmu/spyre.mak"
@@ -105,8 +110,11 @@ fetch() {
 # The boot ROMs for -kernel. The Debian source has no binaries, and QEMU's own
 # build makes them only where a whole 32-bit toolchain is; -m32 is enough.
 build_roms() {
-	local rom=$1/build/pc-bios/optionrom
-	[ ! -e "$rom/pvh.bin" ] || return 0
+	local rom=$1/build/pc-bios/optionrom f missing=
+	for f in "${ROMS[@]}"; do
+		[ -s "$rom/$f" ] || missing=1
+	done
+	[ -n "$missing" ] || return 0
 	printf '%s\n' "TOPSRC_DIR=$1/src" EXTRA_CFLAGS=-m32 CC=gcc CCAS=gcc LD=ld \
 		OBJCOPY=objcopy >"$rom/config.mak"
 	rm -f "$rom/config-cc.mak"
@@ -130,7 +138,9 @@ build() {
 		die "QEMU does not build"
 	build_roms "$dir"
 	mkdir -p "$out/qtest" "$out/pc-bios"
-	cp -u "$dir/build/pc-bios/optionrom"/{pvh,linuxboot_dma,kvmvapic}.bin "$out/pc-bios/"
+	for t in "${ROMS[@]}"; do
+		cp -u "$dir/build/pc-bios/optionrom/$t" "$out/pc-bios/"
+	done
 	cp --preserve=timestamps "$dir/build/qemu-system-x86_64" "$out/.new"
 	mv -f "$out/.new" "$out/qemu-system-x86_64"
 	rm -f "$out"/qtest/*
