@@ -6,8 +6,11 @@
 
 . "$(dirname "$0")/common.sh"
 
+# With multiarch dpkg answers for every architecture that it knows the package of.
+native=$(dpkg --print-architecture)
 have() {
-	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+	dpkg-query -W -f '${db:Status-Status} ${Architecture}\n' "$1" 2>/dev/null |
+		grep -qxE "installed ($native|all)"
 }
 
 missing=()
@@ -21,15 +24,15 @@ done < <(sed 's/#.*//; s/[[:space:]]*$//; /^$/d' "$SRCDIR/tools/build/deps.txt" 
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 if [ "$(id -u)" = 0 ]; then
-	run=()
+	run=(env)
 elif command -v sudo >/dev/null; then
-	run=(sudo)
+	run=(sudo env)
 else
 	die "these Debian packages are missing and there is no sudo; as root run:
   apt-get install --no-install-recommends ${missing[*]%%|*}"
 fi
-export DEBIAN_FRONTEND=noninteractive
-apt=("${run[@]}" apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3)
+# sudo keeps no variables, hence env behind it.
+apt=("${run[@]}" DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3)
 
 lock deps
 pick() {
