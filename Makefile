@@ -31,8 +31,15 @@ MAKEFLAGS += --no-builtin-rules
 
 B ?= build
 V ?=
+override V := $(filter-out 0,$(V))
 export SPYRE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spyre
 export V
+
+# make, Kbuild and QEMU's configure all split names at blanks.
+no_blank = $(if $(filter-out 0 1,$(words $(2))),$(error $(1) is "$(2)": no blanks, please; $(3)))
+$(call no_blank,This folder,$(CURDIR),move the tree elsewhere)
+$(call no_blank,B,$(B),build elsewhere with B=DIR)
+$(call no_blank,SPYRE_CACHE,$(SPYRE_CACHE),keep it elsewhere with SPYRE_CACHE=DIR)
 
 Q := $(if $(V),,@)
 say = @$(if $(V),:,printf '  %-9s %s\n' '$(1)' '$(patsubst $(CURDIR)/%,%,$(2))')
@@ -78,7 +85,7 @@ build:
 
 # Packages come before anything that looks for them (pkg-config in a build.mk
 # too): make rebuilds this included file first and then starts over.
-NO_DEPS := clean distclean help dist
+NO_DEPS := clean help dist
 ifneq ($(filter-out $(NO_DEPS),$(or $(MAKECMDGOALS),build)),)
 -include $(B)/deps.mk
 $(B)/deps.mk: tools/build/deps.txt tools/build/deps.sh tools/build/common.sh
@@ -172,7 +179,9 @@ debug-driver: debug-kernel
 		KOUT=$(B)/kernel-$$(cat $(SPYRE_CACHE)/kernel/debug/release)
 
 .PHONY: install
-install: build
+# Not "build": what is installed needs neither QEMU nor a kernel, and root, who
+# often installs, has another cache.
+install: $(INSTALL_BIN) $(INSTALL_LIB) $(INSTALL_PC) $(INSTALL_INC) $(INSTALL_MAN) $(INSTALL_UDEV)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	$(Q)$(foreach f,$(INSTALL_BIN),install -m 755 $(f) $(DESTDIR)$(PREFIX)/bin/;)
 	$(Q)$(foreach f,$(INSTALL_LIB),cp -P $(f) $(DESTDIR)$(PREFIX)/lib/;)
@@ -210,3 +219,5 @@ help:
 	@echo
 	@echo 'V=1 shows every command. B=DIR builds elsewhere. SPYRE_CACHE=DIR holds what comes'
 	@echo 'from Debian (now $(SPYRE_CACHE)); deleting it only costs time.'
+	@echo 'UPDATE=1 with "make deps" looks for a newer 6.12 kernel and QEMU 10.0 in Debian.'
+	@echo 'RUNFLAGS="--only REGEX -v" with "make check" runs the tests that match.'
