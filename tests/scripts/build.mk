@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+CHECK_HOST += tests/scripts/test_scripts,$(B)
