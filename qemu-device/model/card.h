@@ -220,6 +220,8 @@ struct spyre_card {
 	uint8_t *log_ram;
 	int pagemap_fd;
 	uint64_t *touched;	/* atomic words: bit per 2 MiB page known to be populated */
+	uint64_t *compute_holes;	/* the same: pages that the running compute job found untouched */
+	size_t page_words;	/* in each of the two */
 
 	pthread_mutex_t mem_lock;	/* poison */
 	uint32_t npoison;	/* atomic */
@@ -373,6 +375,14 @@ void mem_free(struct spyre_card *c);
 void mem_clear(struct spyre_card *c);		/* lose everything */
 void mem_zero(struct spyre_card *c, uint64_t addr, uint64_t len);
 bool mem_touched(struct spyre_card *c, uint64_t addr);	/* its 2 MiB page; false: reads as zeros */
+/*
+ * Where a read of *len bytes finds them. *len is cut to the 2 MiB page; one that nobody has written to is
+ * not looked at: its bytes are in a run of zeros, to which *len is cut then. holes: bit per page that was
+ * found so before and is taken to be so still, or NULL: asked anew each time, which costs a system call.
+ */
+const void *mem_read(struct spyre_card *c, uint64_t addr, uint64_t *len, uint64_t *holes);
+/* The pages of a range are about to be written to: from now on their reads look. */
+void mem_touch(struct spyre_card *c, uint64_t addr, uint64_t len);
 /* Bytes from addr that are free of poison, at most len; 0: addr's stick is bad, which is counted and reported. */
 uint64_t mem_ecc(struct spyre_card *c, uint64_t addr, uint64_t len);
 int mem_poison(struct spyre_card *c, uint64_t addr);

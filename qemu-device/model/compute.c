@@ -13,6 +13,9 @@ static void *soc_dmva(void *opaque, uint64_t addr, uint64_t *len, bool write, en
 
 	if (!xlate_dmva(c, c->engine[ENG_COMPUTE].context, addr, len, write, &phys, syn))
 		return NULL;
+	if (!write)
+		return (void *)mem_read(c, phys, len, c->compute_holes);
+	mem_touch(c, phys, *len);
 	return c->mem + phys;
 }
 
@@ -192,6 +195,11 @@ void compute_run(struct engine *e)
 	}
 	if (job.symbols_host && !copy_symbols(e))
 		return;
+	/*
+	 * What others write while the job runs is not ordered against it, so that a page need be asked about
+	 * only once in a job; before it, anybody may have written by means that the card does not see.
+	 */
+	memset(c->compute_holes, 0, c->page_words * sizeof(*c->compute_holes));
 	if (!spyre_soc_prepare(c->soc, &job, &time, &e->rb)) {
 		if (e->rb.status == SPYRE_OK) {
 			card_inconsistent(c, "a job was refused without a reason");

@@ -25,7 +25,7 @@ static void *resolve(struct spyre_card *c, uint32_t space, uint32_t ctx, uint64_
 	case MCU_SPACE_DMVA:
 		if (!xlate_dmva(c, ctx, addr, len, write, &at, syn))
 			return NULL;
-		return c->mem + at;
+		return write ? c->mem + at : (void *)mem_read(c, at, len, NULL);
 	case MCU_SPACE_CARD:
 		if (addr >= c->mem_limit) {
 			*syn = SPYRE_SYN_RANGE;
@@ -41,7 +41,7 @@ static void *resolve(struct spyre_card *c, uint32_t space, uint32_t ctx, uint64_
 			}
 		}
 		*syn = SPYRE_SYN_NONE;
-		return c->mem + addr;
+		return write ? c->mem + addr : (void *)mem_read(c, addr, len, NULL);
 	}
 	*syn = SPYRE_SYN_RANGE;
 	return NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LPDDR5: one sparse mapping. No operation of the card populates 2 MiB pages that nobody wrote: DMA reads
- * them as zeros without looking at them (not every host has a shared zero page for private memory, and
- * files never have one), a zero fill skips them, and memory test, scrub and reset do not visit them.
+ * LPDDR5: one sparse mapping. No operation of the card populates 2 MiB pages that nobody wrote: engines and
+ * the copy unit read them as zeros without looking at them (not every host has a shared zero page for
+ * private memory, and files never have one), a zero fill skips them, and memory test, scrub and reset do not visit them.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE	/* fallocate, SEEK_DATA */
@@ -29,8 +29,10 @@ int mem_init(struct spyre_card *c)
 	c->aperture = c->cfg.aperture < c->mem_limit ? c->cfg.aperture : c->mem_limit;
 	pthread_mutex_init(&c->mem_lock, NULL);
 	c->pagemap_fd = -1;
-	c->touched = calloc(size / SPYRE_PAGE_SIZE / 64 + 1, sizeof(*c->touched));
-	if (!c->touched)
+	c->page_words = size / SPYRE_PAGE_SIZE / 64 + 1;
+	c->touched = calloc(c->page_words, sizeof(*c->touched));
+	c->compute_holes = calloc(c->page_words, sizeof(*c->compute_holes));
+	if (!c->touched || !c->compute_holes)
 		return -ENOMEM;
 	if (c->cfg.mem) {
 		c->mem = c->cfg.mem;
@@ -56,6 +58,7 @@ int mem_init(struct spyre_card *c)
 void mem_free(struct spyre_card *c)
 {
 	free(c->touched);
+	free(c->compute_holes);
 	if (!c->mem)
 		return;
 	if (c->pagemap_fd >= 0)
@@ -82,7 +85,7 @@ void mem_clear(struct spyre_card *c)
 	pthread_mutex_lock(&c->mem_lock);
 	store_release(&c->npoison, 0);
 	pthread_mutex_unlock(&c->mem_lock);
-	memset(c->touched, 0, (c->mem_size / SPYRE_PAGE_SIZE / 64 + 1) * sizeof(*c->touched));
+	memset(c->touched, 0, c->page_words * sizeof(*c->touched));
 	if (!discard(c, 0, c->mem_size)) {
 		card_log(c, SPYRE_LOG_WARN, "memory could not be given back (%s), it is cleared instead",
 			 strerror(errno));
@@ -121,6 +124,38 @@ bool mem_touched(struct spyre_card *c, uint64_t addr)
 	if (found)
 		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 	return found;
+}
+
+const void *mem_read(struct spyre_card *c, uint64_t addr, uint64_t *len, uint64_t *holes)
+{
+	static const uint8_t zeros[HOST_PAGE] __attribute__((aligned(4096)));
+	uint64_t page = addr >> SPYRE_PAGE_SHIFT, bit = 1ull << (page & 63);
+	uint64_t n = SPYRE_PAGE_SIZE - (addr & (SPYRE_PAGE_SIZE - 1));
+
+	if (*len > n)
+		*len = n;
+	/* Written first: a job that stores to what it found untouched reads what it stored. */
+	if (likely(load_relaxed(&c->touched[page / 64]) & bit))
+		return c->mem + addr;
+	if (!holes || !(load_relaxed(&holes[page / 64]) & bit)) {
+		if (mem_touched(c, addr))
+			return c->mem + addr;
+		if (holes)
+			__atomic_fetch_or(&holes[page / 64], bit, __ATOMIC_RELAXED);
+	}
+	n = HOST_PAGE - (addr & (HOST_PAGE - 1));
+	if (*len > n)
+		*len = n;
+	return zeros + (addr & (HOST_PAGE - 1));
+}
+
+void mem_touch(struct spyre_card *c, uint64_t addr, uint64_t len)
+{
+	uint64_t page, last = (addr + len - 1) >> SPYRE_PAGE_SHIFT;
+
+	for (page = addr >> SPYRE_PAGE_SHIFT; page <= last; page++)
+		if (unlikely(!(load_relaxed(&c->touched[page / 64]) & 1ull << (page & 63))))
+			__atomic_fetch_or(&c->touched[page / 64], 1ull << (page & 63), __ATOMIC_RELAXED);
 }
 
 /* Clears by looking first, so that what is zero already is not written. */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,6 +25,7 @@
 
 #define DMVA	0x400000ull
 
+static const struct spyre_card_config *config;	/* of the next setup(), NULL: the default */
 static struct ct_card *card;
 static struct ct_ctx *ctx;
 static struct ct_queue *queue;
@@ -35,7 +37,7 @@ static int setup(void **state)
 	struct ct_queue_config cfg = { .entries = 256 };
 
 	(void)state;
-	card = ct_boot(NULL, 64 << 20, 8);
+	card = ct_boot(config, 64 << 20, 8);
 	ctx = card ? ct_ctx_new(card, 1) : NULL;
 	queue = ctx ? ct_queue_new(ctx, &cfg) : NULL;
 	if (!queue)
@@ -459,6 +461,112 @@ static void test_compute_ecc(void **state)
 	}
 }
 
+/*
+ * Reads of memory that nobody wrote give zeros and leave the hole a hole: fetch, symbols, loads and the copy
+ * unit. What the job itself stores there is read back.
+ */
+static void test_holes(void **state)
+{
+	uint64_t size = 896ull << 20, phys, page = SPYRE_PAGE_SIZE;
+	int fd = memfd_create("spyre", 0);
+	struct spyre_card_config cfg = { .memory = 1ull << 30, .aperture = 1ull << 31, .mem_fd = fd };
+	struct spyre_cb cb = ct_cb(SPYRE_CB_COMPUTE, 0);
+	uint8_t *p;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(p != MAP_FAILED);
+	cfg.mem = p;
+	assert_int_equal(teardown(state), 0);
+	config = &cfg;
+	assert_int_equal(setup(state), 0);
+	config = NULL;
+	phys = card->next_page - 9 * page;
+	/* The program's page is the last; all before it are holes. */
+	load_mover();
+	assert_int_equal(lseek(fd, (off_t)phys, SEEK_DATA), phys + 8 * page);
+	/* A program there is none: no container. Symbols: address 0, nothing mapped. */
+	cb.u.compute.bootaddr = SPYRE_PROGRAM_BASE + page;
+	ct_map_card(ctx, SPYRE_PROGRAM_BASE + page, phys, 1, 0);
+	assert_int_equal(ct_run(queue, &cb), SPYRE_ERR_BAD_PROGRAM);
+	reset();
+	cb.u.compute.bootaddr = SPYRE_PROGRAM_BASE;
+	cb.u.compute.symbols = DMVA;
+	cb.u.compute.nsymbols = 2;
+	assert_int_equal(ct_run(queue, &cb), SPYRE_ERR_FAULT);
+	reset();
+	/* A word that is not there is 0, which is at least 0. */
+	cb = ct_cb_sync(SPYRE_CB_WAIT, 0, DMVA + 4096 - 8, 0);
+	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+	assert_int_equal(lseek(fd, (off_t)phys, SEEK_DATA), phys + 8 * page);
+	/* A load that ends beyond the page: its second half was written. */
+	((uint64_t *)(void *)host)[0] = DMVA + 2 * page - 2048;
+	((uint64_t *)(void *)host)[1] = DMVA + 4 * page;
+	cb = compute(SPYRE_PROGRAM_BASE, host_at, 2);
+	memset(p + phys + 2 * page, 0x5a, 4096);
+	memset(p + phys + 4 * page, 0xff, 4096);
+	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+	assert_int_equal(lseek(fd, (off_t)phys, SEEK_DATA), phys + 2 * page);
+	memset(host + 4096, 0, 2048);
+	memset(host + 4096 + 2048, 0x5a, 2048);
+	assert_memory_equal(p + phys + 4 * page, host + 4096, 4096);
+	/* The CPU writes behind the card's back: the next job sees it. */
+	memset(p + phys + page, 0x33, page);
+	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+	memset(host + 4096, 0x33, 2048);
+	assert_memory_equal(p + phys + 4 * page, host + 4096, 4096);
+	ct_free(card);
+	munmap(p, size);
+	close(fd);
+	assert_int_equal(setup(state), 0);
+}
+
+/* A job reads a hole, stores to it, and reads again. */
+static void test_hole_rewritten(void **state)
+{
+	struct spyreprog_job *job = spyreprog_job_new();
+	struct spyre_cb cb;
+	void *container;
+	size_t size;
+	int p, q, u;
+
+	(void)state;
+	p = spyreprog_job_program(job, SPYRE_UNIT_L3LU);
+	q = spyreprog_job_program(job, SPYRE_UNIT_L3SU);
+	sp_l3(job, p, SPYRE_OP_L3_LDU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 1, 0, 128, 128);
+	sp_l3(job, p, SPYRE_OP_L3_LDU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0 + 1, 1, 0, 128, 0);
+	sp_send(job, p, 1, 0);
+	/* The second stick goes to the hole, and is loaded from there. */
+	sp_wait(job, q, 1, 1);
+	sp_l3(job, q, SPYRE_OP_L3_STU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 1, 0, 128, 0);
+	sp_send(job, q, 2, 0);
+	sp_wait(job, p, 2, 1);
+	sp_l3(job, p, SPYRE_OP_L3_LDU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 1, 0, 0, 0);
+	sp_send(job, p, 3, 0);
+	sp_wait(job, q, 3, 1);
+	sp_l3(job, q, SPYRE_OP_L3_STU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0 + 1, 1, 0, 0, 0);
+	u = spyreprog_job_unit(job, 0, SPYRE_UNIT_L3LU, 0, p);
+	spyreprog_job_init(job, u, SPYRE_EAR0, SPYRE_NO_SYMBOL, DMVA);
+	spyreprog_job_init(job, u, SPYRE_EAR0 + 1, SPYRE_NO_SYMBOL, DMVA + SPYRE_PAGE_SIZE);
+	u = spyreprog_job_unit(job, 0, SPYRE_UNIT_L3SU, 0, q);
+	spyreprog_job_init(job, u, SPYRE_LAR0, SPYRE_NO_SYMBOL, 128);
+	spyreprog_job_init(job, u, SPYRE_EAR0, SPYRE_NO_SYMBOL, DMVA + 128);
+	spyreprog_job_init(job, u, SPYRE_EAR0 + 1, SPYRE_NO_SYMBOL, DMVA + SPYRE_PAGE_SIZE + 128);
+	if (spyreprog_job_finish(job, &container, &size))
+		fail_msg("%s", spyreprog_job_error(job));
+	spyreprog_job_free(job);
+	load(container, size);
+	free(container);
+	memset(host, 0x77, 128);
+	copy_in(DMVA + SPYRE_PAGE_SIZE, 128);
+	cb = compute(SPYRE_PROGRAM_BASE, 0, 0);
+	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+	cb = ct_cb_copy(SPYRE_CB_DMAO, out_at, DMVA + SPYRE_PAGE_SIZE + 128, 128);
+	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+	assert_memory_equal(out, host, 128);
+}
+
 static void test_lost_core(void **state)
 {
 	struct spyre_msg_ras ras;
@@ -499,6 +607,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_faults, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hardware_faults, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compute_ecc, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_holes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hole_rewritten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost_core, setup, teardown),
 	};
 
