@@ -63,9 +63,6 @@
 	(PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_PAYLOAD | PCI_EXP_DEVCTL_EXT_TAG | \
 	 PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ)
 
-#define HZ_MIN 1000000u
-#define HZ_MAX 4000000000u
-
 /* At most this many messages of the model reach the terminal in one window of real time. */
 #define LOG_WINDOW_NS (10 * NANOSECONDS_PER_SECOND)
 #define LOG_BURST     10
@@ -670,14 +667,6 @@ static void spyre_gdb_read(void *opaque, const uint8_t *buf, int size)
 
 /* --- Life ------------------------------------------------------------------------------------- */
 
-static bool spyre_check_hz(const char *name, uint32_t hz, Error **errp)
-{
-	if (hz >= HZ_MIN && hz <= HZ_MAX)
-		return true;
-	error_setg(errp, "property %s=%u is not from %u to %u", name, hz, HZ_MIN, HZ_MAX);
-	return false;
-}
-
 static bool spyre_parse(SpyreState *s, struct spyre_card_config *cfg, Error **errp)
 {
 	static unsigned int count;
@@ -685,8 +674,7 @@ static bool spyre_parse(SpyreState *s, struct spyre_card_config *cfg, Error **er
 
 	if (icount_enabled()) {
 		error_setg(errp, "spyre does not work under icount: its engines run on threads of "
-				 "their own, "
-				 "and card time that waits for them is not there yet; start "
+				 "their own, and card time that waits for them is not there yet; start "
 				 "without -icount");
 		return false;
 	}
@@ -705,10 +693,6 @@ static bool spyre_parse(SpyreState *s, struct spyre_card_config *cfg, Error **er
 			   s->on_error_text);
 		return false;
 	}
-	if (!spyre_check_hz("soc-hz", s->soc_hz, errp) ||
-	    !spyre_check_hz("core-hz", s->core_hz, errp) ||
-	    !spyre_check_hz("mcu-hz", s->mcu_hz, errp))
-		return false;
 	if (!s->serial)
 		s->serial = g_strdup_printf("SPYRE-VM-%06u", ++count);
 	if (!*s->serial || strlen(s->serial) > sizeof(cfg->serial)) {
@@ -909,7 +893,7 @@ static const char *const spyre_descriptions[][2] = {
 	  "virtual: completions at their modelled time (default); off: when the work is done" },
 	{ "soc-hz", "SoC counter frequency, 1 MHz to 4 GHz" },
 	{ "core-hz", "Core clock, 1 MHz to 4 GHz" },
-	{ "mcu-hz", "Management core clock, 1 MHz to 4 GHz" },
+	{ "mcu-hz", "Management core clock, which its mcycle counts, 1 MHz to 4 GHz" },
 	{ "serial", "Serial number, 1 to 16 printable characters" },
 	{ "cores", "Mask of cores that are present, 0: all 32" },
 	{ "watchdog", "Cap of a program's modelled core cycles, up to 2^48, 0: 2^40" },

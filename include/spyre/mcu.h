@@ -5,6 +5,8 @@
  *
  * The core starts at the image's entry with sp undefined, mtvec 0, interrupts off.
  * Traps: mcause 11 (machine external, MEIP: any enabled MCU_IRQ bit) and 7 (machine timer, MTIP).
+ * mcycle counts the core's clock in card time (SPYRE_MCU_HZ unless the card says otherwise), time is MTIME,
+ * minstret counts instructions.
  * WFI sleeps until an enabled bit of mie is pending, whatever mstatus.MIE says.
  */
 #ifndef SPYRE_MCU_H

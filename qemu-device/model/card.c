@@ -72,6 +72,15 @@ static bool pow2(uint64_t v)
 	return v && !(v & (v - 1));
 }
 
+static bool bad_hz(const char *name, uint32_t hz, char *buf, size_t size)
+{
+	if (!hz || (hz >= SPYRE_HZ_MIN && hz <= SPYRE_HZ_MAX))
+		return false;
+	snprintf(buf, size, "%s is %u, but must be from %u to %u, or 0 for the default", name, hz,
+		 SPYRE_HZ_MIN, SPYRE_HZ_MAX);
+	return true;
+}
+
 const char *spyre_card_config_check(const struct spyre_card_config *cfg, char *buf, size_t size)
 {
 	if (!pow2(cfg->memory) || cfg->memory < GB || cfg->memory > 128 * GB)
@@ -85,12 +94,9 @@ const char *spyre_card_config_check(const struct spyre_card_config *cfg, char *b
 	else if (cfg->threads > SOC_THREADS_MAX)
 		snprintf(buf, size, "threads is %u, but must be from 0 (one per host CPU) to %u",
 			 cfg->threads, SOC_THREADS_MAX);
-	else if (cfg->soc_hz && (cfg->soc_hz < 1000000 || cfg->soc_hz > 4000000000u))
-		snprintf(buf, size, "soc clock is %u Hz, but must be from 1 MHz to 4 GHz", cfg->soc_hz);
-	else if (cfg->core_hz && (cfg->core_hz < 1000000 || cfg->core_hz > 4000000000u))
-		snprintf(buf, size, "core clock is %u Hz, but must be from 1 MHz to 4 GHz", cfg->core_hz);
-	else if (cfg->mcu_hz && (cfg->mcu_hz < 1000000 || cfg->mcu_hz > 4000000000u))
-		snprintf(buf, size, "mcu clock is %u Hz, but must be from 1 MHz to 4 GHz", cfg->mcu_hz);
+	else if (bad_hz("soc-hz", cfg->soc_hz, buf, size) || bad_hz("core-hz", cfg->core_hz, buf, size) ||
+		 bad_hz("mcu-hz", cfg->mcu_hz, buf, size))
+		return buf;
 	else if (cfg->watchdog > 1ull << 48)
 		snprintf(buf, size, "watchdog is %llu cycles, but must be from 0 (default) to 2^48",
 			 (unsigned long long)cfg->watchdog);

@@ -448,6 +448,14 @@ static bool trap(struct spyre_card *c, uint32_t cause, uint32_t pc, uint32_t tva
 
 /* --- CSRs ------------------------------------------------------------------------------------- */
 
+/* Instructions take no card time of their own: the clock runs on beside them. */
+static uint64_t cycles(struct spyre_card *c)
+{
+	int64_t ns = c->ops->clock_ns(c->opaque);
+
+	return ns <= 0 ? 0 : (uint64_t)((unsigned __int128)ns * c->cfg.mcu_hz / 1000000000u);
+}
+
 static bool csr_read(struct spyre_card *c, uint32_t csr, uint32_t *v)
 {
 	struct mcu *m = &c->mcu;
@@ -480,15 +488,19 @@ static bool csr_read(struct spyre_card *c, uint32_t csr, uint32_t *v)
 	case 0x344:
 		*v = mip(m);
 		return true;
-	case 0xb00:	/* mcycle counts instructions: the core has no stalls of its own */
-	case 0xb02:
+	case 0xb00:
 	case 0xc00:
+		*v = cycles(c);
+		return true;
+	case 0xb80:
+	case 0xc80:
+		*v = cycles(c) >> 32;
+		return true;
+	case 0xb02:
 	case 0xc02:
 		*v = m->instret;
 		return true;
-	case 0xb80:
 	case 0xb82:
-	case 0xc80:
 	case 0xc82:
 		*v = m->instret >> 32;
 		return true;

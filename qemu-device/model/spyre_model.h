@@ -58,6 +58,9 @@ struct spyre_host_ops {
 	void (*inconsistent)(void *opaque, const char *text);
 };
 
+#define SPYRE_HZ_MIN	1000000u
+#define SPYRE_HZ_MAX	4000000000u
+
 struct spyre_card_config {
 	uint64_t memory;		/* nameplate LPDDR5 bytes: power of two, 1 GB to 128 GB; 7/8 of it is usable */
 	uint64_t aperture;		/* BAR2 size: power of two, 256 MB to 128 GB */
@@ -65,7 +68,7 @@ struct spyre_card_config {
 	int mem_fd;			/* with mem: its file descriptor for punching holes, or -1 */
 	unsigned int threads;		/* host threads for compute, 0: as many as the host has CPUs */
 	bool timing_off;		/* announce completions as soon as the work is done */
-	uint32_t soc_hz, core_hz, mcu_hz;	/* 0: defaults of hw.h */
+	uint32_t soc_hz, core_hz, mcu_hz;	/* SPYRE_HZ_MIN to SPYRE_HZ_MAX, 0: defaults of hw.h */
 	uint64_t watchdog;		/* cap of a program's modelled core cycles, 0: 2^40 */
 	uint32_t cores;			/* mask of cores present, 0: all 32 */
 	char serial[16];

@@ -28,9 +28,9 @@ static void test_config(void **state)
 	BAD(c.aperture = 128 * MB, "aperture");
 	BAD(c.aperture = 3ull << 30, "aperture");
 	BAD(c.threads = 1000, "threads");
-	BAD(c.soc_hz = 1, "soc");
-	BAD(c.core_hz = ~0u, "core");
-	BAD(c.mcu_hz = 5, "mcu");
+	BAD(c.soc_hz = SPYRE_HZ_MIN - 1, "soc-hz is 999999");
+	BAD(c.core_hz = ~0u, "core-hz");
+	BAD(c.mcu_hz = 5, "mcu-hz");
 	BAD(c.watchdog = ~0ull, "watchdog");
 	BAD(c.mem = buf + 1, "memdev");
 	c = good;

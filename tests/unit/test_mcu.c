@@ -381,6 +381,37 @@ static void test_csr(void **state)
 	assert_int_equal(out[5], 0x40001104);
 }
 
+/* mcycle counts the core's clock in card time, whatever the interpreter's speed; minstret instructions. */
+static void test_cycles(void **state)
+{
+	struct spyre_card_config cfg = {
+		.memory = 1ull << 30, .aperture = 1ull << 31, .mem_fd = -1, .mcu_hz = 1234567000,
+	};
+	struct fix *f = fix_new(&cfg);
+	struct rv p = { .n = 0 };
+	uint32_t *out;
+
+	(void)state;
+	spyre_inproc_manual_clock(f->ip);
+	spyre_inproc_advance(f->ip, 10000000000ll - f->card->ops->clock_ns(f->card->opaque));
+	rv_li(&p, S0, RV_DATA);
+	rv_put(&p, CSRRS(A1, 0xb00, ZERO));
+	rv_put(&p, SW(A1, 0, S0));
+	rv_put(&p, CSRRS(A1, 0xb80, ZERO));
+	rv_put(&p, SW(A1, 4, S0));
+	rv_put(&p, CSRRS(A1, 0xc00, ZERO));
+	rv_put(&p, SW(A1, 8, S0));
+	rv_put(&p, CSRRS(A1, 0xc80, ZERO));
+	rv_put(&p, SW(A1, 12, S0));
+	rv_halt(&p);
+	out = run_to_halt(f, &p);
+	assert_int_equal(out[0], (uint32_t)12345670000ull);
+	assert_int_equal(out[1], 12345670000ull >> 32);
+	assert_int_equal(out[2], out[0]);
+	assert_int_equal(out[3], out[1]);
+	fix_free(f);
+}
+
 static void test_fence_i(void **state)
 {
 	struct rv p = { .n = 0 };
@@ -585,6 +616,7 @@ int main(void)
 		T(test_traps),
 		T(test_crashes),
 		T(test_csr),
+		T(test_cycles),
 		T(test_fence_i),
 		T(test_timer_and_wfi),
 		T(test_external_interrupt),
