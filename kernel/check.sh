@@ -9,7 +9,7 @@
 #   OPEN_ENDED_LINE, PARENTHESIS_ALIGNMENT   how trace events are written, in spyre_trace.h only
 set -euo pipefail
 
-kdir=$1 out=$2 source=$3
+kdir=$1 out=$2 source=$3 top=$PWD
 shift 3
 bad=0
 
@@ -35,9 +35,11 @@ for file in "$@"; do
 	*) continue ;;
 	esac
 	# Its complaints about a tree that is not there go to stderr.
-	if ! found=$(perl "$source/scripts/checkpatch.pl" --no-tree -f --strict --terse --show-types \
-			--no-summary --ignore "$ignore" "$file" 2>/dev/null) || [ -n "$found" ]; then
-		echo "$found"
+	# It keeps a cache in the current folder.
+	if ! found=$(cd "$out" && perl "$source/scripts/checkpatch.pl" --no-tree -f --strict --terse \
+			--show-types --no-summary --ignore "$ignore" "$top/$file" 2>/dev/null) ||
+	   [ -n "$found" ]; then
+		echo "${found//"$top/"/}"
 		bad=1
 	fi
 	if found=$("$source/scripts/kernel-doc" -none "$file" 2>&1 | grep -E 'warning|error'); then
