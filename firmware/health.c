@@ -8,15 +8,9 @@
  *
  * Too hot, the hardware slows its clocks by itself, and the firmware tells the driver. Over the power
  * limit the firmware spaces compute jobs: the engine rests as long as the last job took, which halves
- * its duty. Beyond TRIP everything is cancelled and the card stays IN_ERROR until its next boot.
+ * its duty. At SPYRE_TEMP_TRIP_MC everything is cancelled and the card stays IN_ERROR until its next boot.
  */
 #include "firmware.h"
-
-#define THROTTLE_ON_MC	95000
-#define THROTTLE_OFF_MC	90000
-#define TRIP_MC		105000
-#define POWER_MIN_MW	10000u
-#define POWER_MAX_MW	75000u	/* public: slot power */
 
 void heartbeat(void)
 {
@@ -41,13 +35,13 @@ void health_check(void)
 	if (card.tripped || card.stopped)
 		return;
 	card.over_power = power > card.power_limit;
-	if (temperature >= TRIP_MC) {
+	if (temperature >= SPYRE_TEMP_TRIP_MC) {
 		trip(temperature);
-	} else if (!card.throttled && (temperature >= THROTTLE_ON_MC || card.over_power)) {
+	} else if (!card.throttled && (temperature >= SPYRE_TEMP_THROTTLE_MC || card.over_power)) {
 		card.throttled = 1;
 		event_id(SPYRE_MSG_EVT_THERMAL, 1, (u32)temperature);
 		log_line(LOG_WARN, "throttled at %u mC, %u mW", (u32)temperature, power);
-	} else if (card.throttled && temperature < THROTTLE_OFF_MC && !card.over_power) {
+	} else if (card.throttled && temperature < SPYRE_TEMP_RESUME_MC && !card.over_power) {
 		card.throttled = 0;
 		event_id(SPYRE_MSG_EVT_THERMAL, 2, (u32)temperature);
 		log_line(LOG_INFO, "throttle ended at %u mC, %u mW", (u32)temperature, power);
@@ -91,7 +85,7 @@ void telemetry(struct spyre_msg_telemetry *t)
 
 u32 health_limit(u32 id, u32 value)
 {
-	if (id || value < POWER_MIN_MW || value > POWER_MAX_MW)
+	if (id || value < SPYRE_POWER_MIN_MW || value > SPYRE_POWER_MAX_MW)
 		return SPYRE_MSG_ERR_ARG;
 	card.power_limit = value;
 	health_check();

@@ -7,9 +7,6 @@
 #include "spyre_drv.h"
 
 #define TELEMETRY_AGE	msecs_to_jiffies(100)
-#define TEMP_MAX_MC	95000	/* the firmware starts to throttle */
-#define TEMP_CRIT_MC	105000	/* the firmware stops the card */
-#define POWER_CAP_UW	75000000	/* slot power */
 
 /**
  * spyre_telemetry_get - the last reading, or a new one if it is older than 100 ms
@@ -96,15 +93,15 @@ static int read_number(struct device *dev, enum hwmon_sensor_types type, u32 att
 	int ret;
 
 	if (type == hwmon_temp && attr == hwmon_temp_max) {
-		*value = TEMP_MAX_MC;
+		*value = SPYRE_TEMP_THROTTLE_MC;
 		return 0;
 	}
 	if (type == hwmon_temp && attr == hwmon_temp_crit) {
-		*value = TEMP_CRIT_MC;
+		*value = SPYRE_TEMP_TRIP_MC;
 		return 0;
 	}
 	if (type == hwmon_power && attr == hwmon_power_max) {
-		*value = POWER_CAP_UW;
+		*value = SPYRE_POWER_MAX_MW * 1000L;
 		return 0;
 	}
 	ret = spyre_telemetry_get(sdev, &t, &throttled);

@@ -94,6 +94,17 @@
 #define SPYRE_REG_SERIAL		(SPYRE_REGS_PF + 0x0000u)	/* RO 16 bytes ASCII, NUL padded */
 #define SPYRE_REG_TEMP_MC		(SPYRE_REGS_PF + 0x0010u)	/* RO milli-degree Celsius, signed */
 #define SPYRE_REG_POWER_MW		(SPYRE_REGS_PF + 0x0014u)	/* RO milliwatt, last interval */
+/*
+ * Limits. At THROTTLE the clocks are halved until the card is below RESUME; at TRIP everything is
+ * cancelled and the card is in error until its next boot. POWER_MAX is what the slot gives and the limit
+ * after boot; the limit can be set from POWER_MIN on.
+ */
+#define SPYRE_TEMP_THROTTLE_MC		95000
+#define SPYRE_TEMP_RESUME_MC		90000
+#define SPYRE_TEMP_TRIP_MC		105000
+#define SPYRE_POWER_MIN_MW		10000u
+#define SPYRE_POWER_MAX_MW		75000u	/* public: slot power */
+
 #define SPYRE_REG_LOG_RAM		(SPYRE_REGS_PF + 0x80000u)	/* RO 64 KiB, struct spyre_log; survives a firmware restart */
 #define SPYRE_LOG_RAM_SIZE		0x10000u
 

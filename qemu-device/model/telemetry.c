@@ -130,15 +130,15 @@ int32_t tele_temp_mc(struct spyre_card *c)
 		c->tele.temp_counts = counts;
 	}
 	mc = (int64_t)(c->tele.temp_c * 1000) + c->tele.overtemp_mc;
-	if (!c->tele.throttled && mc >= THERMAL_THROTTLE_MC) {
+	if (!c->tele.throttled && mc >= SPYRE_TEMP_THROTTLE_MC) {
 		store_relaxed(&c->tele.throttled, 1);
 		event = 1;
-	} else if (c->tele.throttled && mc < THERMAL_RESUME_MC) {
+	} else if (c->tele.throttled && mc < SPYRE_TEMP_RESUME_MC) {
 		store_relaxed(&c->tele.throttled, 0);
 		c->tele.tripped = false;
 		event = 2;
 	}
-	if (!c->tele.tripped && mc >= THERMAL_TRIP_MC) {
+	if (!c->tele.tripped && mc >= SPYRE_TEMP_TRIP_MC) {
 		c->tele.tripped = true;
 		event = 3;
 	}
