@@ -7,6 +7,8 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include <spyre/ras.h>
+
 #include "spyre_ctx.h"
 #include "spyre_drv.h"
 #include "spyre_queue.h"
@@ -32,44 +34,6 @@ static void log_add(struct spyre_ras_log *log, struct drm_spyre_ras *rec)
 	rec->seq = ++log->last;
 	log->records[rec->seq % log->size] = *rec;
 	spin_unlock(&log->lock);
-}
-
-const char *spyre_ras_name(u32 code)
-{
-	switch (code) {
-	case SPYRE_RAS_SOFT_FAIL:
-		return "RAS::CBRB::ControlBlockSoftFail";
-	case SPYRE_RAS_UNSUPPORTED_MSG:
-		return "RAS::VFMSG::UnsupportedMessageType";
-	case SPYRE_RAS_COMPUTE_HW:
-		return "RAS::RUNTIMESCHEDULER::ComputeHardwareError";
-	case SPYRE_RAS_BOOTADDR:
-		return "RAS::CBRB::InvalidBootstrapAddress";
-	case SPYRE_RAS_MSG_TIMEOUT:
-		return "message timeout";
-	case SPYRE_RAS_BAD_PROGRAM:
-		return "bad program";
-	case SPYRE_RAS_DEADLOCK:
-		return "deadlock";
-	case SPYRE_RAS_WATCHDOG:
-		return "watchdog";
-	case SPYRE_RAS_QUEUE:
-		return "queue error";
-	case SPYRE_RAS_MEM_CE:
-		return "corrected memory error";
-	case SPYRE_RAS_MEM_UE:
-		return "uncorrected memory error";
-	case SPYRE_RAS_CORE_UNAVAILABLE:
-		return "core unavailable";
-	case SPYRE_RAS_THERMAL:
-		return "over temperature";
-	case SPYRE_RAS_TIMEOUT:
-		return "control block timeout";
-	case SPYRE_RAS_FIRMWARE:
-		return "firmware error";
-	default:
-		return "unknown";
-	}
 }
 
 static u32 user_queue_id(struct spyre_ctx *ctx, u32 page)

@@ -28,7 +28,6 @@ struct spyre_ras_log {
 int spyre_ras_log_init(struct spyre_ras_log *log, u32 size);
 void spyre_ras_log_fini(struct spyre_ras_log *log);
 void spyre_ras_event(struct spyre_device *sdev, const struct spyre_msg_ras *msg);
-const char *spyre_ras_name(u32 code);
 int spyre_ras_read_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file);
 
 #endif

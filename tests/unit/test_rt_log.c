@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* SPYRERT_LOG=ioctl: every ioctl of the interface is told with what it is about. */
+/* What the library tells of ioctls (SPYRERT_LOG=ioctl) and of RAS codes: every one of the interface. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
+
+#include <spyre/ras.h>
 
 #include "rt.h"
 
@@ -62,11 +64,37 @@ static void fields(void **state)
 	assert_string_equal(decoded(DRM_IOCTL_GEM_CLOSE, &gem), "handle 5");
 }
 
+static void ras_codes(void **state)
+{
+	static const uint32_t codes[] = {
+		SPYRE_RAS_SOFT_FAIL,   SPYRE_RAS_UNSUPPORTED_MSG, SPYRE_RAS_COMPUTE_HW,
+		SPYRE_RAS_BOOTADDR,    SPYRE_RAS_MSG_TIMEOUT,	  SPYRE_RAS_BAD_PROGRAM,
+		SPYRE_RAS_DEADLOCK,    SPYRE_RAS_WATCHDOG,	  SPYRE_RAS_QUEUE,
+		SPYRE_RAS_MEM_CE,      SPYRE_RAS_MEM_UE,	  SPYRE_RAS_CORE_UNAVAILABLE,
+		SPYRE_RAS_THERMAL,     SPYRE_RAS_TIMEOUT,	  SPYRE_RAS_FIRMWARE,
+		SPYRE_RAS_FIRMWARE + 1,
+	};
+	size_t i, n = sizeof(codes) / sizeof(codes[0]);
+	struct spyrert_ras out;
+
+	(void)state;
+	for (i = 0; i < n; i++) {
+		struct drm_spyre_ras in = { .code = codes[i] };
+		bool known = i < n - 1;
+
+		rt_ras_from_drm(&out, &in);
+		assert_string_equal(out.name, spyre_ras_name(codes[i]));
+		assert_int_equal(strcmp(out.name, "RAS::Unknown") != 0, known);
+		assert_int_equal(strstr(out.message, "this library does not") == NULL, known);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_ioctl),
 		cmocka_unit_test(fields),
+		cmocka_unit_test(ras_codes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

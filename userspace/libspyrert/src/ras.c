@@ -5,49 +5,45 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <spyre/ras.h>
+
 static const struct ras_text {
 	uint32_t code;
-	const char *name;
 	const char *message;
 	const char *step;
 } texts[] = {
-	{ SPYRE_RAS_SOFT_FAIL, "RAS::CBRB::ControlBlockSoftFail",
+	{ SPYRE_RAS_SOFT_FAIL,
 	  "A software error was detected in the card while executing a control block.",
 	  "Check the addresses and sizes the operation was given." },
-	{ SPYRE_RAS_UNSUPPORTED_MSG, "RAS::VFMSG::UnsupportedMessageType",
-	  "The firmware does not know a message of the driver.",
+	{ SPYRE_RAS_UNSUPPORTED_MSG, "The firmware does not know a message of the driver.",
 	  "Check program compatibility with firmware." },
-	{ SPYRE_RAS_COMPUTE_HW, "RAS::RUNTIMESCHEDULER::ComputeHardwareError",
-	  "The compute engine failed while running a job.",
+	{ SPYRE_RAS_COMPUTE_HW, "The compute engine failed while running a job.",
 	  "Check the program's addresses; if they are right, reset the card." },
-	{ SPYRE_RAS_BOOTADDR, "RAS::CBRB::InvalidBootstrapAddress",
+	{ SPYRE_RAS_BOOTADDR,
 	  "The bootstrap address is outside the program segment or not a multiple of 128.",
 	  "Load the job binary into segment 7 and launch it where it was loaded." },
-	{ SPYRE_RAS_MSG_TIMEOUT, "RAS::VFMSG::ResponseTimeout",
+	{ SPYRE_RAS_MSG_TIMEOUT,
 	  "A message response from the hardware exceeded the expected time.", "Reset the card." },
-	{ SPYRE_RAS_BAD_PROGRAM, "RAS::CBRB::BadProgram",
-	  "The job binary failed its check and was not started.",
+	{ SPYRE_RAS_BAD_PROGRAM, "The job binary failed its check and was not started.",
 	  "Build the job binary anew; spyre-dis shows where it is wrong." },
-	{ SPYRE_RAS_DEADLOCK, "RAS::CBRB::Deadlock", "No unit of the job could advance.",
+	{ SPYRE_RAS_DEADLOCK, "No unit of the job could advance.",
 	  "Compare the listed units: each waits for a FIFO, a tag, a tile or a group that none of "
 	  "the others will serve." },
-	{ SPYRE_RAS_WATCHDOG, "RAS::CBRB::Watchdog",
-	  "The job did not end within its budget of modelled cycles.",
+	{ SPYRE_RAS_WATCHDOG, "The job did not end within its budget of modelled cycles.",
 	  "Check its loop counts, or raise the budget in the job binary." },
-	{ SPYRE_RAS_QUEUE, "RAS::CBRB::QueueError",
+	{ SPYRE_RAS_QUEUE,
 	  "A queue's tail moved by more than its ring, or its memory did not answer.",
 	  "Destroy the queue; report it if the library made it." },
-	{ SPYRE_RAS_MEM_CE, "RAS::MEM::Corrected", "A memory error was corrected.",
+	{ SPYRE_RAS_MEM_CE, "A memory error was corrected.",
 	  "None; watch the count." },
-	{ SPYRE_RAS_MEM_UE, "RAS::MEM::Uncorrected", "A memory error could not be corrected.",
+	{ SPYRE_RAS_MEM_UE, "A memory error could not be corrected.",
 	  "Run the job again; reset the card if it repeats." },
-	{ SPYRE_RAS_CORE_UNAVAILABLE, "RAS::SOC::CoreUnavailable",
+	{ SPYRE_RAS_CORE_UNAVAILABLE,
 	  "A core of the job is not available.", "Build the program for the cores the card has." },
-	{ SPYRE_RAS_THERMAL, "RAS::SOC::Thermal", "The card is too hot.", "Check its cooling." },
-	{ SPYRE_RAS_TIMEOUT, "RAS::CBRB::ResponseTimeout",
-	  "A control block did not complete within its timeout.",
+	{ SPYRE_RAS_THERMAL, "The card is too hot.", "Check its cooling." },
+	{ SPYRE_RAS_TIMEOUT, "A control block did not complete within its timeout.",
 	  "Check what it waits for, or raise the timeout." },
-	{ SPYRE_RAS_FIRMWARE, "RAS::FW::Internal", "The firmware met an error of its own.",
+	{ SPYRE_RAS_FIRMWARE, "The firmware met an error of its own.",
 	  "Report the firmware log." },
 };
 
@@ -111,7 +107,7 @@ void rt_ras_from_drm(struct spyrert_ras *out, const struct drm_spyre_ras *in)
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i].code == in->code)
 			t = &texts[i];
-	snprintf(out->name, sizeof(out->name), "%s", t ? t->name : "RAS::Unknown");
+	snprintf(out->name, sizeof(out->name), "%s", spyre_ras_name(in->code));
 	snprintf(out->message, sizeof(out->message), "%s",
 		 t ? t->message : "The card sent a record this library does not know.");
 	snprintf(out->step, sizeof(out->step), "%s",
