@@ -54,10 +54,6 @@ struct spyre_inproc {
 	enum spyre_log_level level;
 	void (*log_fn)(void *opaque, enum spyre_log_level level, const char *text);
 	void *log_opaque;
-	void (*trace_fn)(void *opaque, enum spyre_trace what, uint64_t a, uint64_t b, uint64_t c,
-			 uint64_t d);
-	void *trace_opaque;
-	bool tracing;			/* atomic, so that an untraced card takes no lock */
 	uint64_t inconsistencies;
 };
 
@@ -150,24 +146,6 @@ static void host_log(void *opaque, enum spyre_log_level level, const char *text)
 		fprintf(stderr, "spyre: %s\n", text);
 }
 
-static void host_trace(void *opaque, enum spyre_trace what, uint64_t a, uint64_t b, uint64_t c,
-		       uint64_t d)
-{
-	void (*fn)(void *opaque, enum spyre_trace what, uint64_t a, uint64_t b, uint64_t c,
-		   uint64_t d);
-	struct spyre_inproc *ip = opaque;
-	void *fn_opaque;
-
-	if (!__atomic_load_n(&ip->tracing, __ATOMIC_RELAXED))
-		return;
-	pthread_mutex_lock(&ip->hook_lock);
-	fn = ip->trace_fn;
-	fn_opaque = ip->trace_opaque;
-	pthread_mutex_unlock(&ip->hook_lock);
-	if (fn)
-		fn(fn_opaque, what, a, b, c, d);
-}
-
 static void host_inconsistent(void *opaque, const char *text)
 {
 	struct spyre_inproc *ip = opaque;
@@ -182,7 +160,6 @@ static const struct spyre_host_ops host_ops = {
 	.timer_mod = host_timer_mod,
 	.raise = host_raise,
 	.log = host_log,
-	.trace = host_trace,
 	.inconsistent = host_inconsistent,
 };
 
@@ -510,11 +487,6 @@ void spyre_inproc_advance(struct spyre_inproc *ip, int64_t ns)
 	pthread_mutex_unlock(&ip->time_lock);
 }
 
-int64_t spyre_inproc_now(struct spyre_inproc *ip)
-{
-	return host_clock(ip);
-}
-
 void spyre_inproc_log(struct spyre_inproc *ip, enum spyre_log_level level,
 		      void (*fn)(void *opaque, enum spyre_log_level level, const char *text),
 		      void *opaque)
@@ -523,18 +495,6 @@ void spyre_inproc_log(struct spyre_inproc *ip, enum spyre_log_level level,
 	ip->level = level;
 	ip->log_fn = fn;
 	ip->log_opaque = opaque;
-	pthread_mutex_unlock(&ip->hook_lock);
-}
-
-void spyre_inproc_trace(struct spyre_inproc *ip,
-			void (*fn)(void *opaque, enum spyre_trace what, uint64_t a, uint64_t b,
-				   uint64_t c, uint64_t d),
-			void *opaque)
-{
-	pthread_mutex_lock(&ip->hook_lock);
-	ip->trace_fn = fn;
-	ip->trace_opaque = opaque;
-	__atomic_store_n(&ip->tracing, fn != NULL, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&ip->hook_lock);
 }
 

@@ -75,17 +75,11 @@ int spyre_inproc_fd(struct spyre_inproc *ip, unsigned int v);
  */
 void spyre_inproc_manual_clock(struct spyre_inproc *ip);
 void spyre_inproc_advance(struct spyre_inproc *ip, int64_t ns);
-int64_t spyre_inproc_now(struct spyre_inproc *ip);
 
 /* Lines of the card up to this level go to fn (or stderr when fn is NULL); the default is WARN to stderr. */
 void spyre_inproc_log(struct spyre_inproc *ip, enum spyre_log_level level,
 		      void (*fn)(void *opaque, enum spyre_log_level level, const char *text),
 		      void *opaque);
-/* Trace points go to fn, NULL ends it. fn is called from the card's threads. */
-void spyre_inproc_trace(struct spyre_inproc *ip,
-			void (*fn)(void *opaque, enum spyre_trace what, uint64_t a, uint64_t b,
-				   uint64_t c, uint64_t d),
-			void *opaque);
 /* Internal inconsistencies the card has reported; a test ends by checking for 0. */
 uint64_t spyre_inproc_inconsistencies(struct spyre_inproc *ip);
 

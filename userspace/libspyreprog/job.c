@@ -189,11 +189,6 @@ void spyreprog_job_insn(struct spyreprog_job *job, int program, const struct spy
 	p->insns[p->n++] = *insn;
 }
 
-size_t spyreprog_job_count(const struct spyreprog_job *job, int program)
-{
-	return program >= 0 && (size_t)program < job->nprogs ? job->progs[program].n : 0;
-}
-
 int spyreprog_job_unit(struct spyreprog_job *job, unsigned int core, enum spyre_unit unit,
 		       unsigned int corelet, int program)
 {

@@ -47,8 +47,6 @@ int spyreprog_job_const_fp32(struct spyreprog_job *job, float value);
 int spyreprog_job_program(struct spyreprog_job *job, enum spyre_unit unit);
 /* Appends an instruction as it is. */
 void spyreprog_job_insn(struct spyreprog_job *job, int program, const struct spyre_insn *insn);
-/* Instructions of a program so far. */
-size_t spyreprog_job_count(const struct spyreprog_job *job, int program);
 
 /*
  * A core's unit runs a program. corelet is 0 for L3LU and L3SU. Order is free; finish() sorts the
