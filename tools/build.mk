@@ -13,7 +13,7 @@ $(TOOLS_DIR)/spyre-as: $(TOOLS_DIR)/spyre-as.o $(SPYREPROG)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lm
 
-$(TOOLS_DIR)/spyre-gen: $(TOOLS_DIR)/spyre-gen.o $(SPYREPROG)
+$(TOOLS_DIR)/spyre-gen: $(TOOLS_DIR)/spyre-gen.o $(TOOLS_DIR)/args.o $(SPYREPROG)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lm
 
@@ -21,7 +21,7 @@ $(TOOLS_DIR)/spyre-dis: $(TOOLS_DIR)/spyre-dis.o $(SPYREPROG)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ -ljansson -lm
 
-$(TOOLS_DIR)/spyre-run: $(TOOLS_DIR)/spyre-run.o $(TOOLS_DIR)/npy.o $(SPYREPROG) $(SPYRERT)
+$(TOOLS_DIR)/spyre-run: $(TOOLS_DIR)/spyre-run.o $(TOOLS_DIR)/npy.o $(TOOLS_DIR)/args.o $(SPYREPROG) $(SPYRERT)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(SPYREPROG) $(SPYRERT_LINK) -ljansson -lm
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* spyre-gen: SpyreCode directories from the program generators. */
 #include <getopt.h>
+#include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "args.h"
 #include "spyregen.h"
 
 static void usage(FILE *out)
@@ -59,8 +62,7 @@ static int format(const char *name)
 	for (i = 0; i < SPYRE_FORMATS; i++)
 		if (!strcmp(name, spyreprog_format_name(i)))
 			return (int)i;
-	fprintf(stderr, "spyre-gen: '%s' is no format; see --help\n", name);
-	exit(2);
+	args_quit(2, "'%s' is no format; see --help", name);
 }
 
 int main(int argc, char **argv)
@@ -91,13 +93,13 @@ int main(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "m:n:k:i:o:ba:s:c:h", options, NULL)) != -1) {
 		switch (c) {
 		case 'm':
-			mm.m = (uint32_t)strtoul(optarg, NULL, 0);
+			mm.m = (uint32_t)args_number("-m", optarg, 1, UINT32_MAX);
 			break;
 		case 'n':
-			mm.n = (uint32_t)strtoul(optarg, NULL, 0);
+			mm.n = (uint32_t)args_number("-n", optarg, 1, UINT32_MAX);
 			break;
 		case 'k':
-			mm.k = (uint32_t)strtoul(optarg, NULL, 0);
+			mm.k = (uint32_t)args_number("-k", optarg, 1, UINT32_MAX);
 			break;
 		case 'i':
 			mm.in = (enum spyre_format)format(optarg);
@@ -110,18 +112,15 @@ int main(int argc, char **argv)
 			break;
 		case 'a':
 			op = index_of(optarg, acts, 5);
-			if (op < 0) {
-				fprintf(stderr, "spyre-gen: '%s' is no activation; see --help\n",
-					optarg);
-				return 2;
-			}
+			if (op < 0)
+				args_quit(2, "'%s' is no activation; see --help", optarg);
 			mm.act = (enum spyregen_act)op;
 			break;
 		case 's':
-			scalar = strtof(optarg, NULL);
+			scalar = (float)args_real("--scalar", optarg, -INFINITY);
 			break;
 		case 'c':
-			cores = (uint32_t)strtoul(optarg, NULL, 0);
+			cores = (uint32_t)args_number("--cores", optarg, 1, UINT32_MAX);
 			break;
 		case 'M':
 			mm.flags |= SPYREGEN_NO_MULTICAST;
@@ -167,11 +166,8 @@ int main(int argc, char **argv)
 	} else if ((op = index_of(argv[optind], rowops, 4)) >= 0) {
 		struct spyregen_row r = { (enum spyregen_rowop)op, mm.m, mm.n, mm.in, cores };
 
-		if (mm.out != mm.in) {
-			fprintf(stderr, "spyre-gen: operations along rows have one format: leave "
-					"--out away\n");
-			return 2;
-		}
+		if (mm.out != mm.in)
+			args_quit(2, "operations along rows have one format: leave --out away");
 		job = spyregen_row(&r, err);
 		STICKS("a", false, mm.in, mm.m, mm.n);
 		STICKS("out", true, mm.in, mm.m, op == SPYREGEN_SOFTMAX ? mm.n : 1);
@@ -189,27 +185,20 @@ int main(int argc, char **argv)
 		}
 		STICKS("out", true, mm.out, mm.m, mm.n);
 	} else {
-		fprintf(stderr, "spyre-gen: '%s' is no operation; see --help\n", argv[optind]);
-		return 2;
+		args_quit(2, "'%s' is no operation; see --help", argv[optind]);
 	}
-	if (!job) {
-		fprintf(stderr, "spyre-gen: %s\n", err);
-		return 1;
-	}
-	if (spyreprog_job_finish(job, &bin, &size)) {
-		fprintf(stderr, "spyre-gen: %s\n", spyreprog_job_error(job));
-		return 1;
-	}
+	if (!job)
+		args_quit(1, "%s", err);
+	if (spyreprog_job_finish(job, &bin, &size))
+		args_quit(1, "%s", spyreprog_job_error(job));
 	spyreprog_job_free(job);
 	for (i = 0; i < nt; i++) {
 		sym[i].name = t[i].name;
 		sym[i].argument = i;
 	}
 	meta.nsymbols = meta.ntensors = nt;
-	if (spyreprog_write_spyrecode(argv[optind + 1], bin, size, &meta, &serr)) {
-		fprintf(stderr, "spyre-gen: %s\n", serr.text);
-		return 1;
-	}
+	if (spyreprog_write_spyrecode(argv[optind + 1], bin, size, &meta, &serr))
+		args_quit(1, "%s", serr.text);
 	free(bin);
 	return 0;
 }

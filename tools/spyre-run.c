@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <spyregen.h>
 #include <spyrert.h>
 
+#include "args.h"
 #include "npy.h"
 
 #define MAX_ARGS 256u
@@ -34,24 +34,12 @@ static unsigned int ntensors;
 static uint64_t args[MAX_ARGS];
 static bool given[MAX_ARGS];
 
-static void __attribute__((format(printf, 2, 3), noreturn)) quit(int status, const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("spyre-run: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	exit(status);
-}
-
 #define CHECK(call)								\
 	do {									\
 		enum spyrert_status s_ = (call);				\
 										\
 		if (s_ != SPYRERT_SUCCESS)					\
-			quit(4, "%s: %s", spyrert_status_name(s_), spyrert_last_error()); \
+			args_quit(4, "%s: %s", spyrert_status_name(s_), spyrert_last_error()); \
 	} while (0)
 
 static void usage(FILE *out)
@@ -103,16 +91,16 @@ static void read_tensors(const json_t *hcm)
 		uint64_t need;
 
 		if (ntensors == MAX_ARGS)
-			quit(3, "more than %u tensors", MAX_ARGS);
+			args_quit(3, "more than %u tensors", MAX_ARGS);
 		if (!name || !fmt || !dir || json_array_size(shape) != 2)
-			quit(3,
+			args_quit(3,
 			     "tensor %zu in vdci.tensors needs name, format, direction and a shape "
 			     "of two numbers",
 			     i);
 		for (f = 0; f < SPYRE_FORMATS && strcmp(fmt, spyreprog_format_name(f)); f++)
 			;
 		if (f >= SPYRE_SEN143_FP8)
-			quit(3, "tensor %s: this tool cannot convert format %s", name, fmt);
+			args_quit(3, "tensor %s: this tool cannot convert format %s", name, fmt);
 		t->name = strdup(name);
 		t->format = (enum spyre_format)f;
 		t->argument = (unsigned int)number(json_object_get(j, "argument"), MAX_ARGS);
@@ -124,7 +112,7 @@ static void read_tensors(const json_t *hcm)
 		need = t->weights ? spyregen_weight_bytes(t->format, t->rows, t->cols) :
 			spyregen_bytes(t->format, t->rows, t->cols);
 		if (t->argument >= MAX_ARGS || t->bytes < need || !need)
-			quit(3,
+			args_quit(3,
 			     "tensor %s: argument %u, shape %llu x %llu, size %llu; the shape "
 			     "takes %llu bytes",
 			     name, t->argument, (unsigned long long)t->rows,
@@ -144,14 +132,14 @@ static void read_plan(const char *dir)
 	snprintf(path, sizeof(path), "%s/spyrecode.json", dir);
 	root = json_load_file(path, 0, &je);
 	if (!root)
-		quit(3, "%s:%d:%d: %s", path, je.line, je.column, je.text);
+		args_quit(3, "%s:%d:%d: %s", path, je.line, je.column, je.text);
 	json_array_foreach(json_object_get(root, "JobExecPlan"), i, cmd) {
 		hcm = json_object_get(json_object_get(cmd, "properties"), "hcm");
 		if (json_is_string(hcm)) {
 			snprintf(path, sizeof(path), "%s/%s", dir, json_string_value(hcm));
 			file = json_load_file(path, 0, &je);
 			if (!file)
-				quit(3, "%s:%d:%d: %s", path, je.line, je.column, je.text);
+				args_quit(3, "%s:%d:%d: %s", path, je.line, je.column, je.text);
 			hcm = file;
 		}
 		if (hcm)
@@ -169,13 +157,13 @@ static struct tensor *named(char *arg, const char **value)
 	unsigned int i;
 
 	if (!eq)
-		quit(2, "'%s' should be NAME=FILE", arg);
+		args_quit(2, "'%s' should be NAME=FILE", arg);
 	*eq = 0;
 	*value = eq + 1;
 	for (i = 0; i < ntensors; i++)
 		if (!strcmp(tensors[i].name, arg))
 			return &tensors[i];
-	quit(2, "the program has no tensor '%s'; --list shows what it has", arg);
+	args_quit(2, "the program has no tensor '%s'; --list shows what it has", arg);
 }
 
 static bool is_int(enum spyre_format f)
@@ -188,7 +176,7 @@ static void check_shape(const struct tensor *t, const char *path, const struct n
 	uint64_t rows = a->dims == 2 ? a->shape[0] : 1, cols = a->dims ? a->shape[a->dims - 1] : 1;
 
 	if (a->dims > 2 || rows != t->rows || cols != t->cols)
-		quit(3, "%s has shape %llu x %llu; tensor %s is %llu x %llu", path,
+		args_quit(3, "%s has shape %llu x %llu; tensor %s is %llu x %llu", path,
 		     (unsigned long long)rows, (unsigned long long)cols, t->name,
 		     (unsigned long long)t->rows, (unsigned long long)t->cols);
 }
@@ -201,16 +189,16 @@ static void load(struct spyrert_device *dev, const struct tensor *t)
 	float *v;
 
 	if (!host)
-		quit(3, "out of memory");
+		args_quit(3, "out of memory");
 	if (t->in) {
 		if (npy_read(t->in, &a, err, sizeof(err)))
-			quit(3, "%s", err);
+			args_quit(3, "%s", err);
 		check_shape(t, t->in, &a);
 		if (is_int(t->format)) {
 			unsigned int want = t->format == SPYRE_SENINT8 ? 1 : 4;
 
 			if (a.type != 'i' || a.bytes != want)
-				quit(3, "%s holds %c%u; tensor %s needs i%u", t->in, a.type,
+				args_quit(3, "%s holds %c%u; tensor %s needs i%u", t->in, a.type,
 				     a.bytes, t->name, want);
 			if (t->weights)
 				spyregen_pack_weights_int8(host, a.data, t->rows, t->cols, t->cols);
@@ -220,7 +208,7 @@ static void load(struct spyrert_device *dev, const struct tensor *t)
 		} else {
 			v = npy_float(&a);
 			if (!v)
-				quit(3, "%s: elements %c%u cannot be converted", t->in, a.type,
+				args_quit(3, "%s: elements %c%u cannot be converted", t->in, a.type,
 				     a.bytes);
 			if (t->weights)
 				spyregen_pack_weights(host, t->format, v, t->rows, t->cols,
@@ -252,24 +240,24 @@ static bool store(struct spyrert_device *dev, const struct tensor *t, double tol
 
 	a.data = malloc(a.count * a.bytes);
 	if (!host || !a.data)
-		quit(3, "out of memory");
+		args_quit(3, "out of memory");
 	if (t->weights)
-		quit(2, "tensor %s has the weights' layout; only inputs have that", t->name);
+		args_quit(2, "tensor %s has the weights' layout; only inputs have that", t->name);
 	CHECK(spyrert_memcpy_d2h(dev, host, t->ptr, t->bytes));
 	if (is_int(t->format))
 		spyregen_unpack_int(a.data, t->cols, host, t->format, t->rows, t->cols);
 	else
 		spyregen_unpack(a.data, t->cols, host, t->format, t->rows, t->cols);
 	if (t->out && npy_write(t->out, &a, err, sizeof(err)))
-		quit(3, "%s", err);
+		args_quit(3, "%s", err);
 	if (t->ref) {
 		if (npy_read(t->ref, &r, err, sizeof(err)))
-			quit(3, "%s", err);
+			args_quit(3, "%s", err);
 		check_shape(t, t->ref, &r);
 		x = npy_float(&a);
 		y = npy_float(&r);
 		if (!x || !y)
-			quit(3, "%s: elements %c%u cannot be compared", t->ref, r.type, r.bytes);
+			args_quit(3, "%s: elements %c%u cannot be compared", t->ref, r.type, r.bytes);
 		for (i = 0; i < a.count; i++) {
 			d = x[i] == y[i] || (x[i] != x[i] && y[i] != y[i]) ? 0 :
 				fabs((double)x[i] - y[i]) / fmax(fabs((double)y[i]), 1);
@@ -367,7 +355,6 @@ int main(int argc, char **argv)
 	bool list = false, equal = true;
 	struct spyrert *lib;
 	int c, device = 0;
-	char *end;
 
 	while ((c = getopt_long(argc, argv, "i:o:v:t:s:T:lb:d:h", options, NULL)) != -1) {
 		switch (c) {
@@ -377,15 +364,15 @@ int main(int argc, char **argv)
 		case 's':
 			/* Names are known when the directory has been read. */
 			if (nlater == 3 * MAX_ARGS)
-				quit(2, "too many options");
+				args_quit(2, "too many options");
 			later[nlater].option = c;
 			later[nlater++].arg = optarg;
 			break;
 		case 't':
-			tolerance = strtod(optarg, NULL);
+			tolerance = args_real("--tolerance", optarg, 0);
 			break;
 		case 'T':
-			times = (unsigned int)strtoul(optarg, NULL, 0);
+			times = (unsigned int)args_number("--time", optarg, 1, 1000000);
 			break;
 		case 'l':
 			list = true;
@@ -394,7 +381,7 @@ int main(int argc, char **argv)
 			backend = optarg;
 			break;
 		case 'd':
-			device = atoi(optarg);
+			device = (int)args_number("--device", optarg, 0, 1000);
 			break;
 		case 'h':
 			usage(stdout);
@@ -425,12 +412,14 @@ int main(int argc, char **argv)
 		struct tensor *t;
 
 		if (later[i].option == 's') {
-			unsigned long n = strtoul(later[i].arg, &end, 0);
+			char *eq = strchr(later[i].arg, '=');
+			uint64_t n;
 
-			if (end == later[i].arg || *end != '=' || n >= MAX_ARGS)
-				quit(2, "'%s' should be INDEX=VALUE, INDEX from 0 to %u",
-				     later[i].arg, MAX_ARGS - 1);
-			args[n] = strtoull(end + 1, NULL, 0);
+			if (!eq)
+				args_quit(2, "--symbols takes INDEX=VALUE, not '%s'", later[i].arg);
+			*eq = '\0';
+			n = args_number("--symbols INDEX=", later[i].arg, 0, MAX_ARGS - 1);
+			args[n] = args_number("--symbols INDEX=VALUE", eq + 1, 0, UINT64_MAX);
 			given[n] = true;
 			continue;
 		}
@@ -446,11 +435,11 @@ int main(int argc, char **argv)
 	CHECK(spyrert_program_get_info(prog, &info, sizeof(info)));
 	nargs = info.symbols;
 	if (nargs > MAX_ARGS)
-		quit(3, "the program takes %u arguments; this tool gives at most %u", nargs,
+		args_quit(3, "the program takes %u arguments; this tool gives at most %u", nargs,
 		     MAX_ARGS);
 	for (i = 0; i < ntensors; i++) {
 		if (tensors[i].argument >= nargs)
-			quit(3, "tensor %s is argument %u; the program takes %u", tensors[i].name,
+			args_quit(3, "tensor %s is argument %u; the program takes %u", tensors[i].name,
 			     tensors[i].argument, nargs);
 		CHECK(spyrert_malloc(dev, tensors[i].bytes, &tensors[i].ptr));
 		args[tensors[i].argument] = tensors[i].ptr;
@@ -459,7 +448,7 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < nargs; i++)
 		if (!given[i])
-			quit(2, "argument %u is no tensor: give it with --symbols %u=VALUE", i, i);
+			args_quit(2, "argument %u is no tensor: give it with --symbols %u=VALUE", i, i);
 	run(dev, prog, nargs, times);
 	for (i = 0; i < ntensors; i++)
 		if (tensors[i].out || tensors[i].ref)

@@ -2,7 +2,7 @@
 # The demo: training on the host, inference and a product on the card.
 
 demo_dir := tools/demo
-demo_obj := $(addprefix $(TOOLS_DIR)/demo/,demo.o digits.o check.o picture.o)
+demo_obj := $(addprefix $(TOOLS_DIR)/demo/,demo.o digits.o check.o picture.o) $(TOOLS_DIR)/args.o
 DEMO_DATA := $(SPYRE_CACHE)/digits/digits.csv.gz
 DEMO_NET := $(B)/demo/digits.net
 
@@ -15,7 +15,7 @@ $(TOOLS_DIR)/spyre-demo: $(demo_obj) $(SPYREPROG) $(SPYRERT)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $(demo_obj) $(SPYREPROG) $(SPYRERT_LINK) -lz -lpng -ldl -lm
 
-$(TOOLS_DIR)/spyre-train: $(addprefix $(TOOLS_DIR)/demo/,train.o digits.o)
+$(TOOLS_DIR)/spyre-train: $(addprefix $(TOOLS_DIR)/demo/,train.o digits.o) $(TOOLS_DIR)/args.o
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lz -lm
 

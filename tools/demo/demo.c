@@ -18,6 +18,7 @@
 #include <spyregen.h>
 #include <spyrert.h>
 
+#include "../args.h"
 #include "demo.h"
 
 #define BATCH	128u
@@ -600,7 +601,7 @@ int main(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		switch (c) {
 		case 'm':
-			n = strtoul(optarg, NULL, 0);
+			n = args_number("--matmul", optarg, 0, 16384);
 			break;
 		case 'r':
 			result = optarg;
@@ -622,7 +623,7 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (argc - optind != (check ? 1 : 2) || n > 16384) {
+	if (argc - optind != (check ? 1 : 2)) {
 		usage(stderr);
 		return 2;
 	}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../args.h"
 #include "digits.h"
 
 static uint64_t rng_state;
@@ -188,10 +189,10 @@ int main(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "s:e:qh", options, NULL)) != -1) {
 		switch (c) {
 		case 's':
-			seed = strtoull(optarg, NULL, 0);
+			seed = args_number("--seed", optarg, 0, UINT64_MAX);
 			break;
 		case 'e':
-			epochs = (unsigned int)strtoul(optarg, NULL, 0);
+			epochs = (unsigned int)args_number("--epochs", optarg, 1, 1000000);
 			break;
 		case 'q':
 			quiet = 1;
@@ -204,7 +205,7 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (optind + 2 != argc || !epochs) {
+	if (optind + 2 != argc) {
 		usage(stderr);
 		return 2;
 	}
