@@ -84,6 +84,33 @@ static void sample(struct card *c)
 	}
 }
 
+/* Also again: a card that was reset answers only to who opened it afterwards. */
+static void open_card(struct spyrert *lib, struct card *c)
+{
+	struct spyrert_device_info info;
+
+	c->problem[0] = '\0';
+	memset(&c->now, 0, sizeof(c->now));
+	if (spyrert_device_get_info(lib, c->index, &info, sizeof(info))) {
+		snprintf(c->problem, sizeof(c->problem), "%.190s", spyrert_last_error());
+		return;
+	}
+	/* Numbers move up when a card goes. */
+	if (c->info.pci_address[0] && strcmp(c->info.pci_address, info.pci_address)) {
+		snprintf(c->problem, sizeof(c->problem), "the card is gone");
+		return;
+	}
+	c->info = info;
+	if (spyrert_device_open(lib, c->index, &c->dev) ||
+	    spyrert_device_get_props(c->dev, &c->props, sizeof(c->props))) {
+		snprintf(c->problem, sizeof(c->problem), "%.190s", spyrert_last_error());
+		spyrert_device_close(c->dev);
+		c->dev = NULL;
+		return;
+	}
+	sample(c);
+}
+
 static void read_ras(struct card *c)
 {
 	static struct spyrert_ras buf[RAS_SHOWN];
@@ -444,21 +471,17 @@ int main(int argc, char **argv)
 		if (only >= 0 && i != only)
 			continue;
 		c->index = i;
-		if (spyrert_device_get_info(lib, i, &c->info, sizeof(c->info)) ||
-		    spyrert_device_open(lib, i, &c->dev) ||
-		    spyrert_device_get_props(c->dev, &c->props, sizeof(c->props)))
-			snprintf(c->problem, sizeof(c->problem), "%.190s", spyrert_last_error());
+		open_card(lib, c);
 		k++;
 	}
 	for (;;) {
 		/* Two samples make a rate; the driver refreshes its page every 100 ms. */
-		if (first) {
-			for (i = 0; i < k; i++)
-				sample(&cards[i]);
+		if (first)
 			nanosleep(&(struct timespec){ .tv_nsec = 250000000 }, NULL);
-		}
 		first = false;
 		for (i = 0; i < k; i++) {
+			if (!cards[i].dev)
+				open_card(lib, &cards[i]);
 			sample(&cards[i]);
 			read_ras(&cards[i]);
 		}
