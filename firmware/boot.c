@@ -7,7 +7,7 @@
 struct card card;
 struct fw_mem fw_mem __attribute__((section(".fwmem")));
 
-#define TEST_TIMEOUT	(1000u * FW_MS)
+#define TEST_TIMEOUT	(1000ull * FW_MS)
 
 void set_state(u32 state)
 {
@@ -59,6 +59,8 @@ static void missing_cores(u32 present)
 int boot(void)
 {
 	memset(&card, 0, sizeof(card));
+	/* First of all: it is the unit of every time below. */
+	card.soc_khz = reg_read(MCU_SOC_HZ) / 1000;
 	card.power_limit = SPYRE_POWER_MAX_MW;
 	log_init();
 	log_line(LOG_INFO, "firmware " FW_VERSION ", protocol %u.%u", SPYRE_PROTO_MAJOR,
@@ -67,8 +69,8 @@ int boot(void)
 	reg_write(MCU_STATE, SPYRE_STATE_BOOTING);
 	card.state = SPYRE_STATE_BOOTING;
 	card.can_inject = (host_reg(SPYRE_REG_CAPS) & SPYRE_CAP_FAULT_INJECT) != 0;
-	card.soc_khz = reg_read(MCU_SOC_HZ) / 1000;
 	card.core_khz = host_reg(SPYRE_REG_CORE_HZ) / 1000;
+	card.long_job = (u64)((1u << 31) / card.soc_khz) * card.core_khz;
 
 	reg_write(MCU_BOOT_PROGRESS, SPYRE_PROGRESS_MEMORY_TEST);
 	if (test_memory() != 1)

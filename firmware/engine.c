@@ -6,7 +6,7 @@
 #include "firmware.h"
 
 #define COMPLETIONS_PER_TURN	16
-#define COST_MAX		(1u << 28)	/* half a second: what one job can set its class back */
+#define COST_MAX		(500u * FW_MS)	/* what one job can set its class back */
 
 static struct engine engine[MCU_ENG_MAX];
 static u32 number;
@@ -92,8 +92,8 @@ static u64 duration(const struct engine *en, const struct spyre_rb *rb)
 {
 	u32 span = rb->ts[4] - rb->ts[0];
 
-	/* Divisions in software: only for jobs that run longer than five seconds. */
-	if (en->kind == MCU_ENGINE_COMPUTE && rb->cycles >> 33 && card.core_khz)
+	/* Divisions in software: only for jobs that run for seconds. */
+	if (en->kind == MCU_ENGINE_COMPUTE && rb->cycles > card.long_job && card.core_khz)
 		return rb->cycles / card.core_khz * card.soc_khz;
 	return span;
 }

@@ -21,7 +21,7 @@
 #define FW_NONE		0xffffffffu
 
 /* Card time, in SoC cycles. */
-#define FW_MS			(SPYRE_SOC_HZ / 1000u)
+#define FW_MS			(card.soc_khz)	/* as the counter runs on this card */
 #define FW_TICK			(100u * FW_MS)	/* heartbeat, sensors */
 #define FW_WAIT_MIN		(FW_MS / 10u)	/* how often a parked WAIT looks at its word ... */
 #define FW_WAIT_MAX		(10u * FW_MS)	/* ... doubling up to this */
@@ -177,6 +177,7 @@ struct card {
 	u32 state;		/* enum spyre_state */
 	u32 power_limit;	/* mW */
 	u32 soc_khz, core_khz;
+	u64 long_job;		/* core cycles from which on a job's TS words may have wrapped */
 	u8 can_inject;
 	u8 throttled;		/* too hot or over the power limit, as the driver was told */
 	u8 over_power;

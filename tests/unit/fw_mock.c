@@ -174,7 +174,7 @@ u32 mock_reg_read(u32 off)
 	case MCU_MTIME + 4:
 		return (u32)(mock.time >> 32);
 	case MCU_SOC_HZ:
-		return SPYRE_SOC_HZ;
+		return mock.soc_hz;
 	case MCU_POLL_NS:
 		return mock.poll_ns += 1000;
 	case MCU_IRQ_PENDING:
@@ -323,7 +323,7 @@ static void set_host64(u32 off, u64 v)
 int mock_boot(void)
 {
 	static const u32 kinds[MOCK_ENGINES] = { 1, 1, 2, 2, 3, 4 };
-	u32 cores = mock.cores_good, memory = mock.memory_result;
+	u32 cores = mock.cores_good, memory = mock.memory_result, soc_hz = mock.soc_hz;
 	u32 e;
 
 	memset(&mock, 0, sizeof(mock));
@@ -331,6 +331,7 @@ int mock_boot(void)
 	mock.cores = ~0u;
 	mock.cores_good = cores ? cores : ~0u;
 	mock.memory_result = memory ? memory : 1;
+	mock.soc_hz = soc_hz ? soc_hz : SPYRE_SOC_HZ;
 	mock.temperature = 45000;
 	mock.power = 20000;
 	mock.time = 1ull << 33;

@@ -30,6 +30,7 @@ struct mock {
 	u32 poll_ns;
 	u32 irq;			/* MBOX and STOP */
 	u32 cores, cores_good, memory_result;
+	u32 soc_hz;
 	u32 temperature, power;
 	u32 doorbell[64], doorbells;
 	u32 overflow;			/* page + 1 in the overflow bitmap */

@@ -120,6 +120,27 @@ static void test_boot(void **state)
 	assert_int_equal(ct_call(card, SPYRE_MSG_GET_INFO, NULL, 1, NULL), SPYRE_MSG_ERR_LENGTH);
 }
 
+/* The slowest and the fastest counter: what the firmware calls a millisecond is one. */
+static void test_clocks(void **state)
+{
+	static const uint32_t hz[] = { 1000000, 4000000000u };
+	struct spyre_card_config cfg = { .memory = 1ull << 30, .aperture = 1ull << 31, .mem_fd = -1 };
+	unsigned int i;
+	uint64_t t0;
+
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(teardown(state), 0);
+		cfg.soc_hz = hz[i];
+		card = ct_boot(&cfg, ARENA, 8);
+		assert_non_null(card);
+		assert_int_equal(ct_call_id(card, SPYRE_MSG_INJECT, SPYRE_INJECT_SLOW, 50), SPYRE_MSG_OK);
+		t0 = spyre_card_mmio_read(card->card, SPYRE_REG_TIME, 8);
+		assert_int_equal(ct_call(card, SPYRE_MSG_GET_INFO, NULL, 0, NULL), SPYRE_MSG_OK);
+		assert_true(spyre_card_mmio_read(card->card, SPYRE_REG_TIME, 8) - t0 >= hz[i] / 1000 * 50ull);
+		run_ok(queue(context(1)), ct_cb(SPYRE_CB_NOP, 0));
+	}
+}
+
 /* Every bad image is refused with its reason, and a good one boots afterwards. */
 static void test_images(void **state)
 {
@@ -668,6 +689,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_boot, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_clocks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_images, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_list, setup, teardown),

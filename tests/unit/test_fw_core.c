@@ -122,6 +122,7 @@ static int setup(void **state)
 	(void)state;
 	mock.cores_good = 0;
 	mock.memory_result = 0;
+	mock.soc_hz = 0;
 	if (mock_boot())
 		return -1;
 	mock_run();
@@ -1289,6 +1290,54 @@ static void test_heartbeat(void **state)
 	assert_true(mock.heartbeats > beats + 1);
 }
 
+/* Times are milliseconds of the card's own counter, whatever it runs at. */
+static void test_clocks(void **state)
+{
+	static const u32 hz[] = { 1000000, SPYRE_SOC_HZ, 4000000000u };
+	struct spyre_usage *usage;
+	struct spyre_rb rb;
+	u32 i, beats, tag;
+	struct mq q;
+
+	for (i = 0; i < sizeof(hz) / sizeof(hz[0]); i++) {
+		u64 ms = hz[i] / 1000;
+
+		setup(state);
+		mock.soc_hz = hz[i];
+		assert_int_equal(mock_boot(), 0);
+		mock_run();
+		assert_int_equal(ctx_create(1), SPYRE_MSG_OK);
+		q = mq_new(0, 16, 1, 1);
+		assert_int_equal(id_call(SPYRE_MSG_INJECT, SPYRE_INJECT_SLOW, 300), SPYRE_MSG_OK);
+		tag = mock_send(SPYRE_MSG_GET_INFO, NULL, 0);
+		mock_run();
+		mock.time += 299 * ms;
+		mock_run();
+		assert_int_equal(mock_answer(tag, NULL), -1);
+		mock.time += ms;
+		mock_run();
+		assert_int_equal(mock_answer(tag, NULL), SPYRE_MSG_OK);
+		put(&q, cb_of(SPYRE_CB_COMPUTE, 0));
+		submit(&q);
+		mock_run();
+		idle();
+		assert_true(mock.timecmp > mock.time && mock.timecmp <= mock.time + 100 * ms);
+		beats = mock.heartbeats;
+		mock.time += 100 * ms;
+		mock_run();
+		assert_int_equal(mock.heartbeats, beats + 1);
+		/* Twenty seconds: at 4 GHz the low words of the counter have wrapped many times. */
+		mock_finish(5, SPYRE_OK, (u32)(20000 * ms));
+		memcpy(&rb, mock.done[(mock.done_put - 1) % 64].rb, sizeof(rb));
+		rb.cycles = 20ull * SPYRE_CORE_HZ;
+		memcpy(mock.done[(mock.done_put - 1) % 64].rb, &rb, sizeof(rb));
+		mock_run();
+		idle();
+		usage = mock_at(USAGE(1));
+		assert_int_equal(usage->busy[MCU_ENGINE_COMPUTE], 20000 * ms);
+	}
+}
+
 /* The driver reads no events for a while: answers wait for it, none is lost. */
 static void test_full_event_ring(void **state)
 {
@@ -1404,6 +1453,7 @@ int main(void)
 		cmocka_unit_test_setup(test_timer_heap, setup),
 		cmocka_unit_test_setup(test_thermal, setup),
 		cmocka_unit_test_setup(test_heartbeat, setup),
+		cmocka_unit_test(test_clocks),
 		cmocka_unit_test_setup(test_full_event_ring, setup),
 		cmocka_unit_test_setup(test_shutdown, setup),
 		cmocka_unit_test_setup(test_injected, setup),
