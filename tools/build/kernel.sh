@@ -34,7 +34,7 @@ fetch() {
 	if [ ! -e "$dst/complete" ]; then
 		say KERNEL "linux $rel ($ver): image and headers"
 		tmp=$SCRATCH/new
-		mkdir -p "$tmp"
+		mkdir -p "$tmp" "$KDIR"
 		deb_unpack "$tmp" "linux-image-$rel" "linux-headers-$rel" \
 			"linux-headers-$abi-common" "linux-kbuild-$abi" \
 			"linux-source-6.12=$ver"
