@@ -25,6 +25,7 @@ $(B)/kernel/spyre.ko: $(KERNEL_SRC) | $(KERNEL_READY)
 
 ALL += $(B)/kernel/spyre.ko
 INSTALL_UDEV += kernel/60-spyre.rules
+INSTALL_DKMS += $(KERNEL_SRC) kernel/dkms.conf
 
 .PHONY: driver kernel-for
 driver: $(B)/kernel/spyre.ko

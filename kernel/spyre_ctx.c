@@ -100,6 +100,19 @@ void spyre_ctx_put(struct spyre_ctx *ctx)
 	kref_put(&ctx->ref, ctx_free);
 }
 
+/* Kept until the card is stopped, as only then it is sure to touch nothing of it any more. */
+static void enter_limbo(struct spyre_ctx *ctx, const char *reason)
+{
+	struct spyre_device *sdev = ctx->sdev;
+
+	mutex_lock(&sdev->limbo_lock);
+	list_add(&ctx->limbo, &sdev->limbo);
+	mutex_unlock(&sdev->limbo_lock);
+	/* With the mailbox down a reset is on its way already. */
+	if (READ_ONCE(sdev->mbox.up))
+		spyre_reset_request(sdev, SPYRE_RUNG_FIRMWARE, reason);
+}
+
 /**
  * spyre_ctx_create - make a context, here and on the card
  * @sdev: card, reset_sem held
@@ -124,7 +137,6 @@ struct spyre_ctx *spyre_ctx_create(struct spyre_device *sdev, struct spyre_user 
 	}
 	kref_init(&ctx->ref);
 	ctx->sdev = sdev;
-	ctx->serial = atomic64_inc_return(&sdev->ctx_serial);
 	ctx->exempt = exempt;
 	mutex_init(&ctx->lock);
 	xa_init_flags(&ctx->queues, XA_FLAGS_ALLOC1);
@@ -159,11 +171,9 @@ struct spyre_ctx *spyre_ctx_create(struct spyre_device *sdev, struct spyre_user 
 	wmb();
 	ret = create_on_card(ctx);
 	trace_spyre_ctx_create(sdev->drm.dev, ctx->id, ret);
-	if (ret == -EIO) {
+	if (spyre_mbox_unanswered(ret)) {
 		/* The card may know the context: only a reset can tell. */
-		mutex_lock(&sdev->limbo_lock);
-		list_add(&ctx->limbo, &sdev->limbo);
-		mutex_unlock(&sdev->limbo_lock);
+		enter_limbo(ctx, "a context was not confirmed");
 		return ERR_PTR(ret);
 	}
 	if (ret) {
@@ -259,6 +269,26 @@ void spyre_ctx_free_limbo(struct spyre_device *sdev)
 }
 
 /**
+ * spyre_ctx_reset - the rung between a queue and the firmware
+ * @ctx: its lock is held
+ *
+ * The card aborts what the context has in flight; its queues are in ERROR with status CANCELLED.
+ *
+ * Return: 0, or an error of the mailbox.
+ */
+int spyre_ctx_reset(struct spyre_ctx *ctx)
+{
+	struct spyre_device *sdev = ctx->sdev;
+	int ret;
+
+	lockdep_assert_held(&ctx->lock);
+	ret = spyre_mbox_id(sdev, SPYRE_MSG_CTX_RESET, ctx->id, 0);
+	if (!ret)
+		atomic_inc(&sdev->reset.context);
+	return ret;
+}
+
+/**
  * spyre_ctx_close - end a context
  * @ctx: nobody else submits to it any more; the reference is given away
  *
@@ -279,6 +309,12 @@ void spyre_ctx_close(struct spyre_ctx *ctx)
 		mutex_unlock(&ctx->lock);
 		goto put;
 	}
+	/*
+	 * All at once: what is in flight is nobody's any more, and each queue would be given time
+	 * to end by itself. Whether it worked, the queues say.
+	 */
+	if (ctx->kqueue || !xa_empty(&ctx->queues))
+		spyre_ctx_reset(ctx);
 	if (ctx->kqueue)
 		ret = spyre_queue_stop(ctx->kqueue);
 	xa_for_each(&ctx->queues, index, q) {
@@ -295,13 +331,8 @@ void spyre_ctx_close(struct spyre_ctx *ctx)
 		 * An answer that is no confirmation leaves the card's state unknown as well as
 		 * none does. A reset is the only way to be sure that it touches nothing any more.
 		 */
-		mutex_lock(&sdev->limbo_lock);
-		list_add(&ctx->limbo, &sdev->limbo);
-		mutex_unlock(&sdev->limbo_lock);
 		mutex_unlock(&ctx->lock);
-		/* With the mailbox down a reset is on its way already. */
-		if (READ_ONCE(sdev->mbox.up))
-			spyre_reset_request(sdev, SPYRE_RUNG_FIRMWARE, "a context did not end");
+		enter_limbo(ctx, "a context did not end");
 		return;
 	}
 	detach(ctx);

@@ -29,7 +29,6 @@ struct spyre_ctx_shared {
  * struct spyre_ctx - a context
  * @ref: references: its file's or the device's, its queues', waiters'
  * @sdev: card
- * @serial: never used twice
  * @id: firmware's id
  * @vector: MSI vector of its queues
  * @user: whose quota it counts in, NULL: the driver's own
@@ -55,7 +54,6 @@ struct spyre_ctx_shared {
 struct spyre_ctx {
 	struct kref ref;
 	struct spyre_device *sdev;
-	u64 serial;
 	u32 id;
 	u32 vector;
 	struct spyre_user *user;
@@ -81,6 +79,7 @@ struct spyre_ctx {
 
 struct spyre_ctx *spyre_ctx_create(struct spyre_device *sdev, struct spyre_user *user, bool exempt);
 int spyre_ctx_recreate(struct spyre_ctx *ctx);
+int spyre_ctx_reset(struct spyre_ctx *ctx);
 void spyre_ctx_close(struct spyre_ctx *ctx);
 void spyre_ctx_lose(struct spyre_ctx *ctx, u32 status, u32 gen);
 void spyre_ctx_free_limbo(struct spyre_device *sdev);

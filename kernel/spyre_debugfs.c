@@ -48,6 +48,8 @@ static int show_memory(struct seq_file *m, void *unused)
 	mutex_lock(&sdev->tables.lock);
 	seq_printf(m, "tables %u used %u\n", sdev->tables.units, sdev->tables.used);
 	mutex_unlock(&sdev->tables.lock);
+	seq_printf(m, "objects %d host-pages %lld\n", atomic_read(&sdev->nbos),
+		   atomic64_read(&sdev->host_pages));
 	return 0;
 }
 
@@ -60,8 +62,8 @@ static int show_counters(struct seq_file *m, void *unused)
 		   atomic_read(&sdev->mbox.calls), atomic_read(&sdev->mbox.timeouts),
 		   atomic_read(&sdev->mbox.late), atomic_read(&sdev->mbox.polled));
 	seq_printf(m, "waits missed %d\n", atomic_read(&sdev->waits_missed));
-	seq_printf(m, "resets firmware %d flr %d\n", atomic_read(&sdev->reset.firmware),
-		   atomic_read(&sdev->reset.flr));
+	seq_printf(m, "resets context %d firmware %d flr %d\n", atomic_read(&sdev->reset.context),
+		   atomic_read(&sdev->reset.firmware), atomic_read(&sdev->reset.flr));
 	for (v = 0; v < sdev->irq.vectors; v++)
 		seq_printf(m, "vector %u interrupts %d\n", v,
 			   atomic_read(&sdev->irq.vector[v].count));

@@ -221,9 +221,7 @@ static int read_identity(struct spyre_device *sdev)
 	if (!sdev->soc_hz || sdev->aperture_size > aperture_bar ||
 	    sdev->area_size < AREA_MIN || sdev->mem_size > SPYRE_DMVA_SIZE ||
 	    sdev->mem_size < sdev->fw_reserved + sdev->area_size + SPYRE_PAGE_SIZE ||
-	    sdev->db_pages < SPYRE_DB_BLOCK_PAGES ||
-	    (u64)sdev->db_pages * SPYRE_DB_PAGE_SIZE >
-	    pci_resource_len(sdev->pdev, SPYRE_BAR_DOORBELLS)) {
+	    sdev->db_pages < SPYRE_DB_BLOCK_PAGES || sdev->db_pages > SPYRE_DB_PAGES) {
 		drm_err(drm, "card describes itself in a way that cannot be: memory %llu, aperture %llu of %llu, reserved %u, doorbells %u, counter %u Hz\n",
 			sdev->mem_size, sdev->aperture_size, aperture_bar, sdev->fw_reserved,
 			sdev->db_pages, sdev->soc_hz);
@@ -252,6 +250,8 @@ static int map_bars(struct spyre_device *sdev)
 	ret = pcim_request_all_regions(pdev, "spyre");
 	if (ret)
 		return ret;
+	/* What is mapped below, and all that SPYRE_DB_PAGES doorbells need, is inside the BARs. */
+	BUILD_BUG_ON((u64)SPYRE_DB_PAGES * SPYRE_DB_PAGE_SIZE > SPYRE_BAR_DOORBELLS_SIZE);
 	if (pci_resource_len(pdev, SPYRE_BAR_REGS) < SPYRE_BAR_REGS_SIZE ||
 	    pci_resource_len(pdev, SPYRE_BAR_DOORBELLS) < SPYRE_BAR_DOORBELLS_SIZE) {
 		drm_err(&sdev->drm, "BARs are missing or too small: is there enough 64-bit PCI space?\n");
@@ -282,10 +282,7 @@ static void spyre_stop(struct spyre_device *sdev)
 	down_write(&sdev->reset_sem);
 	sdev->card_ok = false;
 	spyre_recovery_over(sdev);
-	down_write(&sdev->mmio_sem);
-	sdev->mmio_ok = false;
-	up_write(&sdev->mmio_sem);
-	spyre_zap_mappings(sdev);
+	spyre_show_card(sdev, false);
 	spyre_fw_stop(sdev);
 	pci_clear_master(sdev->pdev);
 	spyre_lose_all(sdev, SPYRE_ERR_RESET);
@@ -303,6 +300,15 @@ static int spyre_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (IS_ERR(sdev))
 		return PTR_ERR(sdev);
 	sdev->pdev = pdev;
+	/*
+	 * Doorbells are 4 KiB apart and belong to different users, and the card's host pages are
+	 * 4 KiB: with larger pages a mapping would show a neighbour's.
+	 */
+	if (PAGE_SIZE != SPYRE_DB_PAGE_SIZE) {
+		drm_err(&sdev->drm, "this kernel has pages of %lu bytes, the card needs %u: boot a kernel with 4 KiB pages\n",
+			PAGE_SIZE, SPYRE_DB_PAGE_SIZE);
+		return -EOPNOTSUPP;
+	}
 	ret = init_software(sdev);
 	if (ret)
 		return ret;
@@ -341,10 +347,10 @@ static int spyre_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	/* What was in card memory before us may be anybody's. */
 	ret = spyre_boot_and_restore(sdev, false);
 	if (!ret)
-		sdev->mmio_ok = true;
+		spyre_show_card(sdev, true);
 	up_write(&sdev->reset_sem);
 	if (ret)
-		goto err_irq;
+		goto err_boot;
 	spyre_mem_all_dirty(sdev);
 	ret = drm_dev_register(&sdev->drm, 0);
 	if (ret)
@@ -361,11 +367,11 @@ static int spyre_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	return 0;
 
 err_boot:
+	/* A boot that failed may have asked for a reset, and left a context to be freed. */
 	spyre_stop(sdev);
-err_irq:
-	pci_clear_master(pdev);
 	spyre_irq_fini(sdev);
 err_fw:
+	pci_clear_master(pdev);
 	spyre_fw_unload(sdev);
 	return ret;
 }
@@ -385,8 +391,11 @@ static void spyre_shutdown(struct pci_dev *pdev)
 {
 	struct spyre_device *sdev = pci_get_drvdata(pdev);
 
+	/* Whoever waits for the firmware under reset_sem gives up now. */
+	spyre_mbox_stop(sdev, -ENODEV);
 	down_write(&sdev->reset_sem);
 	sdev->card_ok = false;
+	/* Again: a reset may have started it meanwhile. */
 	spyre_mbox_stop(sdev, -ENODEV);
 	spyre_fw_stop(sdev);
 	pci_clear_master(pdev);
@@ -407,10 +416,7 @@ static int spyre_suspend(struct device *dev)
 	if (sdev->card_ok) {
 		spyre_quiesce(sdev);
 		sdev->card_ok = false;
-		down_write(&sdev->mmio_sem);
-		sdev->mmio_ok = false;
-		up_write(&sdev->mmio_sem);
-		spyre_zap_mappings(sdev);
+		spyre_show_card(sdev, false);
 		spyre_mbox_stop(sdev, -EIO);
 		spyre_fw_stop(sdev);
 		ctrl = spyre_read(sdev, SPYRE_REG_MCU_CTRL);
@@ -443,12 +449,13 @@ static int spyre_resume(struct device *dev)
 	ret = spyre_boot_and_restore(sdev, kept);
 	if (!ret) {
 		sdev->fw_gen = spyre_read(sdev, SPYRE_REG_RESET_GEN);
-		down_write(&sdev->mmio_sem);
-		sdev->mmio_ok = true;
-		up_write(&sdev->mmio_sem);
-		spyre_zap_mappings(sdev);
+		spyre_show_card(sdev, true);
+		/* It stopped looking when it found the card away. */
+		spyre_reset_watch(sdev);
 	} else {
 		drm_err(&sdev->drm, "card did not come back from suspend (%d)\n", ret);
+		/* Whoever comes waits for the reset below. */
+		WRITE_ONCE(sdev->recovering, true);
 	}
 	up_write(&sdev->reset_sem);
 	if (ret)

@@ -39,12 +39,18 @@ struct spyre_ctx;
  * 3. &spyre_ctx.lock - queues and address space of one context; held across mailbox commands.
  * 4. &spyre_mem.scrub_lock - one scrub at a time; takes the kernel context's lock inside (which
  *    is no user's, so order 3 is not inverted: lockdep subclass 1).
- * 5. &spyre_mem.lock, &spyre_tables.lock, &spyre_device.bo_lock, &spyre_users.lock,
- *    &spyre_telemetry.lock - leaves.
- * 6. &spyre_mbox.evt_lock - reader of the event ring; takes spinlocks only.
- * 7. &spyre_device.mmio_sem - below mmap_lock (fault handlers read), written by reset and
+ * 5. &spyre_telemetry.lock - one reader of the sensors; held across its mailbox command.
+ * 6. &spyre_mem.lock, &spyre_tables.lock, &spyre_device.bo_lock, &spyre_users.lock,
+ *    &spyre_device.limbo_lock - leaves.
+ * 7. &spyre_mbox.evt_lock - one reader of the event ring: whoever waits for an answer, all of the
+ *    above held, or the interrupt thread. Takes spinlocks, and allocates with GFP_KERNEL (the
+ *    uevent of a thermal event): nothing of this driver is called by reclaim.
+ * 8. &spyre_vector.lock - one reader of a vector's ring; takes spinlocks only.
+ * 9. &spyre_device.mmio_sem - below mmap_lock (fault handlers read), written by reset and
  *    removal.
- * 8. &spyre_device.wake_lock, &spyre_mbox.lock, &spyre_ras_log.lock - spinlocks.
+ * 10. &spyre_file.reap_lock - spinlock; takes those of eventfd and of work queues. Not below 11.
+ * 11. &spyre_device.wake_lock, &spyre_mbox.lock, &spyre_ras_log.lock, &spyre_reset.lock -
+ *     spinlocks. Locks of wait queues, which eventfd waits queue work under, are inside wake_lock.
  */
 
 /**
@@ -130,13 +136,15 @@ struct spyre_device {
 	struct spyre_ctx *kctx;
 	/** @nqueues: queues in use on the card, those of users and our own */
 	atomic_t nqueues;
-	/** @ctx_serial: serial number of the last context */
-	atomic64_t ctx_serial;
 
 	/** @bo_lock: protects @bos */
 	struct mutex bo_lock;
 	/** @bos: every host buffer, so that removal can take them off the bus */
 	struct list_head bos;
+	/** @nbos: objects that exist: buffers, rings, status pages, doorbells */
+	atomic_t nbos;
+	/** @host_pages: pages of host memory they hold */
+	atomic64_t host_pages;
 
 	/** @fw: firmware image */
 	struct spyre_fw fw;

@@ -7,7 +7,6 @@
  */
 #include <linux/delay.h>
 #include <linux/firmware.h>
-#include <linux/iopoll.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -37,48 +36,70 @@ const char *spyre_state_name(u32 state)
 	return state < ARRAY_SIZE(names) ? names[state] : "UNKNOWN";
 }
 
-/*
- * Copies the newest text of the card's log ring. The head runs on meanwhile: a torn line is
- * harmless.
- */
-size_t spyre_fw_copy_log(struct spyre_device *sdev, char *buf, size_t size)
+/* Head of the card's log ring and its size; 0 when there is none. */
+static u32 log_space(struct spyre_device *sdev, u32 *head)
 {
 	void __iomem *log = sdev->regs + SPYRE_REG_LOG_RAM;
-	u32 space, head, n, i;
-	u32 word = 0, at = U32_MAX;
+	u32 space;
 
+	*head = 0;
 	if (readl(log + offsetof(struct spyre_log, magic)) != SPYRE_LOG_MAGIC)
 		return 0;
 	space = readl(log + offsetof(struct spyre_log, size));
-	head = readl(log + offsetof(struct spyre_log, head));
-	if (!space || space > SPYRE_LOG_RAM_SIZE - sizeof(struct spyre_log))
-		return 0;
-	n = min3(head, space, (u32)size);
+	*head = readl(log + offsetof(struct spyre_log, head));
+	return space > SPYRE_LOG_RAM_SIZE - sizeof(struct spyre_log) ? 0 : space;
+}
+
+/*
+ * Copies @n bytes that end at @end, at most the ring's size. The head runs on meanwhile: a torn
+ * line is harmless.
+ */
+static void log_copy(struct spyre_device *sdev, u32 space, u32 end, char *buf, u32 n)
+{
+	void __iomem *text = sdev->regs + SPYRE_REG_LOG_RAM + sizeof(struct spyre_log);
+	u32 word = 0, at = U32_MAX, i;
+
 	for (i = 0; i < n; i++) {
-		u32 pos = (head - n + i) % space;
+		u32 pos = (end - n + i) % space;
 
 		/* Registers take aligned 32-bit accesses only. */
 		if (at != (pos & ~3u)) {
 			at = pos & ~3u;
-			word = readl(log + sizeof(struct spyre_log) + at);
+			word = readl(text + at);
 		}
 		buf[i] = word >> 8 * (pos & 3);
 	}
+}
+
+/* The newest text of the card's log. */
+size_t spyre_fw_copy_log(struct spyre_device *sdev, char *buf, size_t size)
+{
+	u32 head, space = log_space(sdev, &head);
+	u32 n = min3(head, space, (u32)size);
+
+	if (n)
+		log_copy(sdev, space, head, buf, n);
 	return n;
 }
 
-static void print_lines(struct spyre_device *sdev, const char *buf, size_t n)
+/* Prints whole lines; how many bytes those are. */
+static size_t print_lines(struct spyre_device *sdev, const char *buf, size_t n, bool error)
 {
 	size_t i, start = 0;
 
 	for (i = 0; i < n; i++) {
+		int len = min_t(size_t, i - start, 200);
+
 		if (buf[i] != '\n')
 			continue;
 		/* %*pE escapes whatever the firmware wrote that is no text. */
-		drm_err(&sdev->drm, "firmware: %*pEp\n", (int)min_t(size_t, i - start, 200),
-			buf + start);
+		if (error)
+			drm_err(&sdev->drm, "firmware: %*pEp\n", len, buf + start);
+		else
+			drm_dbg(&sdev->drm, "firmware: %*pEp\n", len, buf + start);
 		start = i + 1;
 	}
+	return start;
 }
 
 void spyre_fw_print_log(struct spyre_device *sdev, u32 max)
@@ -93,30 +114,22 @@ void spyre_fw_print_log(struct spyre_device *sdev, u32 max)
 	if (n == max)
 		while (skip < n && buf[skip++] != '\n')
 			;
-	print_lines(sdev, buf + skip, n - skip);
+	print_lines(sdev, buf + skip, n - skip, true);
 	kvfree(buf);
 }
 
+/* What is new since the last call; a line that is not complete yet is left for the next one. */
 void spyre_fw_log_news(struct spyre_device *sdev)
 {
-	u32 head = spyre_read(sdev, SPYRE_REG_LOG_RAM + offsetof(struct spyre_log, head));
-	u32 news = min_t(u32, head - sdev->fw.log_seen, SZ_4K);
-	char *buf;
-	size_t n, i, start = 0;
+	u32 *seen = &sdev->fw.log_seen;
+	u32 head, space = log_space(sdev, &head);
+	u32 n = min_t(u32, head - *seen, min_t(u32, space, sizeof(sdev->fw.news)));
 
-	sdev->fw.log_seen = head;
-	buf = kvmalloc(SZ_4K, GFP_KERNEL);
-	if (!buf)
+	lockdep_assert_held(&sdev->mbox.evt_lock);
+	if (!n)
 		return;
-	n = spyre_fw_copy_log(sdev, buf, news);
-	for (i = 0; i < n; i++) {
-		if (buf[i] != '\n')
-			continue;
-		drm_dbg(&sdev->drm, "firmware: %*pEp\n", (int)min_t(size_t, i - start, 200),
-			buf + start);
-		start = i + 1;
-	}
-	kvfree(buf);
+	log_copy(sdev, space, head, sdev->fw.news, n);
+	*seen = head - n + print_lines(sdev, sdev->fw.news, n, false);
 }
 
 int spyre_fw_load(struct spyre_device *sdev)

@@ -25,10 +25,12 @@ struct spyre_fw_info {
  * struct spyre_fw - the image, kept so that a restart needs no file system
  * @image: as loaded at probe, constant afterwards
  * @log_seen: bytes of the card's log that were printed; under &spyre_mbox.evt_lock
+ * @news: what is printed next; as @log_seen
  */
 struct spyre_fw {
 	const struct firmware *image;
 	u32 log_seen;
+	char news[4096];
 };
 
 int spyre_fw_load(struct spyre_device *sdev);

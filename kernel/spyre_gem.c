@@ -47,11 +47,12 @@ static void host_free(struct spyre_device *sdev, struct spyre_bo *bo)
 	mutex_unlock(&sdev->bo_lock);
 	for (i = 0; i < bo->npages; i++)
 		__free_page(bo->pages[i]);
+	atomic64_sub(bo->npages, &sdev->host_pages);
 	kvfree(bo->pages);
 	kvfree(bo->chunks);
 }
 
-static int host_get_pages(struct spyre_bo *bo, u32 want)
+static int host_get_pages(struct spyre_device *sdev, struct spyre_bo *bo, u32 want)
 {
 	unsigned int order = HUGE_ORDER;
 	u32 i;
@@ -77,6 +78,7 @@ static int host_get_pages(struct spyre_bo *bo, u32 want)
 		}
 		/* Pages are mapped and freed one by one. */
 		split_page(page, order);
+		atomic64_add(1u << order, &sdev->host_pages);
 		bo->chunks[bo->nchunks].first = bo->npages;
 		bo->chunks[bo->nchunks].npages = 1u << order;
 		bo->nchunks++;
@@ -159,6 +161,7 @@ static void bo_free(struct drm_gem_object *obj)
 	kvfree(bo->dev_pages);
 	drm_gem_object_release(obj);
 	kfree(bo);
+	atomic_dec(&sdev->nbos);
 }
 
 static struct page *dummy_page(struct spyre_file *file)
@@ -293,6 +296,7 @@ static struct spyre_bo *bo_new(struct spyre_device *sdev, u64 size, enum spyre_b
 
 	if (!bo)
 		return ERR_PTR(-ENOMEM);
+	atomic_inc(&sdev->nbos);
 	bo->kind = kind;
 	INIT_LIST_HEAD(&bo->link);
 	INIT_LIST_HEAD(&bo->binds);
@@ -308,7 +312,9 @@ struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum 
 	u32 want;
 	int ret;
 
-	if (size >> PAGE_SHIFT > totalram_pages())
+	/* More than the machine has, or more than all host addresses of a context reach. */
+	if (size >> PAGE_SHIFT > totalram_pages() || size > SPYRE_HMVA_SIZE ||
+	    size >> PAGE_SHIFT >= INT_MAX / sizeof(struct spyre_chunk))
 		return ERR_PTR(-ENOMEM);
 	size = PAGE_ALIGN(size);
 	want = size >> PAGE_SHIFT;
@@ -320,7 +326,7 @@ struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum 
 	bo->chunks = kvmalloc_array(want, sizeof(*bo->chunks), GFP_KERNEL_ACCOUNT);
 	ret = -ENOMEM;
 	if (bo->pages && bo->chunks)
-		ret = host_get_pages(bo, want);
+		ret = host_get_pages(sdev, bo, want);
 	if (!ret)
 		ret = host_map(sdev, bo);
 	if (ret) {

@@ -43,7 +43,6 @@ int spyre_telemetry_get(struct spyre_device *sdev, struct drm_spyre_telemetry *o
 		t->data.ecc_ue = le32_to_cpu(msg.ecc_ue);
 		t->data.soc_time = spyre_read64(sdev, SPYRE_REG_TIME);
 		t->throttled = le32_to_cpu(msg.throttled);
-		t->heartbeat = le32_to_cpu(msg.heartbeat);
 		t->taken = jiffies;
 		t->valid = true;
 	}

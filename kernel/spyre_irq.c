@@ -111,6 +111,26 @@ void spyre_irq_fini(struct spyre_device *sdev)
 	pci_free_irq_vectors(sdev->pdev);
 }
 
+/*
+ * While a function is reset its registers are nobody's: returns when no handler runs, and none
+ * will. The caller holds reset_sem for writing.
+ */
+void spyre_irq_quiet(struct spyre_device *sdev, bool quiet)
+{
+	u32 v;
+
+	lockdep_assert_held_write(&sdev->reset_sem);
+	if (sdev->irq.quiet == quiet)
+		return;
+	sdev->irq.quiet = quiet;
+	for (v = 0; v < sdev->irq.vectors; v++) {
+		if (quiet)
+			disable_irq(pci_irq_vector(sdev->pdev, v));
+		else
+			enable_irq(pci_irq_vector(sdev->pdev, v));
+	}
+}
+
 /* With the core stopped: empty rings, told to the card. */
 void spyre_irq_start(struct spyre_device *sdev)
 {

@@ -36,12 +36,14 @@ struct spyre_vector {
 
 struct spyre_irq {
 	u32 vectors;		/* 1 or SPYRE_MSI_VECTORS */
+	bool quiet;		/* handlers are off; under &spyre_device.reset_sem (write) */
 	atomic_t next;		/* next queue vector to give to a context */
 	struct spyre_vector vector[SPYRE_MSI_VECTORS];
 };
 
 int spyre_irq_init(struct spyre_device *sdev);
 void spyre_irq_fini(struct spyre_device *sdev);
+void spyre_irq_quiet(struct spyre_device *sdev, bool quiet);
 void spyre_irq_start(struct spyre_device *sdev);
 u32 spyre_irq_pick(struct spyre_device *sdev);
 

@@ -4,7 +4,8 @@
  *
  * A command that meets its deadline while the heartbeat moves gets more time, up to four times:
  * slow is not dead. One that meets it for good asks for a firmware restart and takes the mailbox
- * down, so that whoever comes next fails at once instead of waiting as long again.
+ * down, so that whoever comes next fails at once instead of waiting as long again. Callers that
+ * know a lower rung of the reset ladder try that first.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -237,23 +238,9 @@ static int status_error(struct spyre_device *sdev, u32 type, u32 status)
 	}
 }
 
-/**
- * spyre_mbox_call - send a command and wait for its answer
- * @sdev: card
- * @type: enum spyre_msg_type
- * @body: body, or NULL
- * @len: bytes of it
- * @answer: where the answer's body goes, or NULL
- * @answer_len: bytes it must at least have
- *
- * Not interruptible: what the firmware does cannot be taken back, and the deadline bounds it.
- *
- * Return: 0; -EIO when the firmware does not answer (a restart has been asked for, and nothing is
- * known of the command's effect until it happened); -EPROTO for an answer that makes no sense;
- * else what it answered.
- */
-int spyre_mbox_call(struct spyre_device *sdev, u32 type, const void *body, size_t len,
-		    void *answer, size_t answer_len)
+/* @lenient: -ETIMEDOUT instead of a restart when the firmware is alive and only does not answer. */
+static int mbox_call(struct spyre_device *sdev, u32 type, const void *body, size_t len,
+		     void *answer, size_t answer_len, bool lenient)
 {
 	unsigned long step = msecs_to_jiffies(clamp(mbox_timeout_ms, 10u, 600000u));
 	unsigned long deadline = jiffies + step;
@@ -300,6 +287,11 @@ int spyre_mbox_call(struct spyre_device *sdev, u32 type, const void *body, size_
 		}
 		list_del_init(&req.link);
 		spin_unlock(&m->lock);
+		/* Alive through all of its extensions: it works, and something does not end. */
+		if (lenient && extended > 4 && now != beat && now != U32_MAX) {
+			atomic_inc(&m->timeouts);
+			return -ETIMEDOUT;
+		}
 		goto dead;
 	}
 	if (req.error)
@@ -321,6 +313,35 @@ dead:
 	spyre_mbox_stop(sdev, -EIO);
 	spyre_reset_request(sdev, SPYRE_RUNG_FIRMWARE, "the firmware does not answer");
 	return -EIO;
+}
+
+/**
+ * spyre_mbox_call - send a command and wait for its answer
+ * @sdev: card
+ * @type: enum spyre_msg_type
+ * @body: body, or NULL
+ * @len: bytes of it
+ * @answer: where the answer's body goes, or NULL
+ * @answer_len: bytes it must at least have
+ *
+ * Not interruptible: what the firmware does cannot be taken back, and the deadline bounds it.
+ *
+ * Return: 0; -EIO when the firmware does not answer (a restart has been asked for) and -ENODEV when
+ * the card is taken away meanwhile, see spyre_mbox_unanswered(); -EPROTO for an answer that makes
+ * no sense; else what it answered.
+ */
+int spyre_mbox_call(struct spyre_device *sdev, u32 type, const void *body, size_t len,
+		    void *answer, size_t answer_len)
+{
+	return mbox_call(sdev, type, body, len, answer, answer_len, false);
+}
+
+/* As spyre_mbox_id(), but -ETIMEDOUT and no restart when the firmware is alive all the time. */
+int spyre_mbox_try_id(struct spyre_device *sdev, u32 type, u32 id, u32 arg)
+{
+	struct spyre_msg_id body = { .id = cpu_to_le32(id), .arg = cpu_to_le32(arg) };
+
+	return mbox_call(sdev, type, &body, sizeof(body), NULL, 0, true);
 }
 
 int spyre_mbox_id(struct spyre_device *sdev, u32 type, u32 id, u32 arg)

@@ -2,6 +2,7 @@
 #ifndef SPYRE_MBOX_H
 #define SPYRE_MBOX_H
 
+#include <linux/errno.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -48,12 +49,22 @@ struct spyre_mbox {
 	atomic_t timeouts;
 };
 
+/*
+ * An error that is no answer of the firmware: it may have done what the command says, may still do
+ * it, or never heard of it. What the command named must stay until the card was stopped.
+ */
+static inline bool spyre_mbox_unanswered(int error)
+{
+	return error == -EIO || error == -ENODEV || error == -ETIMEDOUT;
+}
+
 int spyre_mbox_init(struct spyre_device *sdev);
 void spyre_mbox_start(struct spyre_device *sdev);
 void spyre_mbox_stop(struct spyre_device *sdev, int error);
 bool spyre_mbox_process(struct spyre_device *sdev);
 int spyre_mbox_call(struct spyre_device *sdev, u32 type, const void *body, size_t len,
 		    void *answer, size_t answer_len);
+int spyre_mbox_try_id(struct spyre_device *sdev, u32 type, u32 id, u32 arg);
 int spyre_mbox_id(struct spyre_device *sdev, u32 type, u32 id, u32 arg);
 
 #endif

@@ -11,6 +11,7 @@
  * of card memory everything reads zero and nothing is dirty.
  */
 #include <linux/bitmap.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include <drm/drm_managed.h>
@@ -156,7 +157,7 @@ int spyre_mem_init(struct spyre_device *sdev)
  *
  * Context: the caller holds reset_sem for reading; waits for the card when pages must be scrubbed
  * first.
- * Return: 0, -ENOSPC, or an error of scrubbing.
+ * Return: 0, -ENOSPC, -EINTR when the task was killed, or an error of scrubbing.
  */
 int spyre_mem_alloc(struct spyre_device *sdev, u32 n, bool mappable, u32 *pages, u32 *gen)
 {
@@ -187,6 +188,9 @@ int spyre_mem_alloc(struct spyre_device *sdev, u32 n, bool mappable, u32 *pages,
 				used * 2, total * 2, mappable ? "mappable " : "", n * 2);
 			return -ENOSPC;
 		}
+		/* Each turn may take as long as a gigabyte does, and others may be quicker. */
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		ret = scrub(sdev, m->first, mappable ? m->map_end : m->end);
 		if (ret < 0)
 			return ret;

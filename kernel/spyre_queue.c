@@ -193,7 +193,7 @@ struct spyre_queue *spyre_queue_create(struct spyre_ctx *ctx, u32 entries, u32 p
 		goto err_bind;
 	}
 	ret = create_on_card(q, 0);
-	if (ret == -EIO) {
+	if (spyre_mbox_unanswered(ret)) {
 		/* The card may know the queue: its memory must stay until a reset. */
 		list_add(&q->zombie, &ctx->zombies);
 		return ERR_PTR(ret);
@@ -273,6 +273,40 @@ int spyre_queue_recreate(struct spyre_queue *q)
 }
 
 /*
+ * Nobody makes new mappings of it. While the file is there: the key may be another file's later.
+ */
+static void forbid_mappings(struct spyre_queue *q)
+{
+	if (q->doorbell)
+		spyre_bo_revoke(q->doorbell);
+	if (!q->file)
+		return;
+	drm_vma_node_revoke(&q->ring->base.vma_node, q->file);
+	drm_vma_node_revoke(&q->status->base.vma_node, q->file);
+	drm_vma_node_revoke(&q->doorbell->base.vma_node, q->file);
+	q->file = NULL;
+}
+
+/*
+ * The firmware is alive and the queue does not end: its context's jobs are aborted, as a restart
+ * would hit every context. A first command that came through after all leaves no queue to destroy.
+ */
+static int destroy_on_card(struct spyre_queue *q)
+{
+	struct spyre_device *sdev = q->ctx->sdev;
+	int ret = spyre_mbox_try_id(sdev, SPYRE_MSG_QUEUE_DESTROY, q->page, 0);
+
+	if (ret != -ETIMEDOUT)
+		return ret;
+	drm_warn(&sdev->drm, "a queue of context %u does not end, the context is reset\n",
+		 q->ctx->id);
+	ret = spyre_ctx_reset(q->ctx);
+	if (!ret)
+		ret = spyre_mbox_id(sdev, SPYRE_MSG_QUEUE_DESTROY, q->page, 0);
+	return ret == -ENOENT ? 0 : ret;
+}
+
+/*
  * Asks the card to forget the queue. 0: it touches none of its memory any more. The caller holds
  * the context's lock.
  */
@@ -282,10 +316,9 @@ int spyre_queue_stop(struct spyre_queue *q)
 
 	lockdep_assert_held(&q->ctx->lock);
 	WRITE_ONCE(q->dead, true);
-	if (q->doorbell)
-		spyre_bo_revoke(q->doorbell);
+	forbid_mappings(q);
 	if (q->on_card)
-		ret = spyre_mbox_id(q->ctx->sdev, SPYRE_MSG_QUEUE_DESTROY, q->page, 0);
+		ret = destroy_on_card(q);
 	trace_spyre_queue_destroy(q->ctx->sdev->drm.dev, q->ctx->id, q->page, ret);
 	if (!ret)
 		q->on_card = false;
@@ -304,13 +337,7 @@ void spyre_queue_release(struct spyre_queue *q)
 	lockdep_assert_held(&ctx->lock);
 	WRITE_ONCE(q->dead, true);
 	q->on_card = false;
-	if (q->doorbell)
-		spyre_bo_revoke(q->doorbell);
-	if (q->file) {
-		drm_vma_node_revoke(&q->ring->base.vma_node, q->file);
-		drm_vma_node_revoke(&q->status->base.vma_node, q->file);
-		drm_vma_node_revoke(&q->doorbell->base.vma_node, q->file);
-	}
+	forbid_mappings(q);
 	if (!ctx->detached)
 		drop_binds(q);
 	q->ring_bind = NULL;

@@ -29,7 +29,7 @@ struct spyre_ctx;
  * @doorbell: doorbell page for mappings, constant, NULL for the driver's own
  * @ring_bind: where the card sees @ring
  * @status_bind: where the card sees @status
- * @file: who may map; a key, never followed
+ * @file: who may map; a key, never followed; NULL once nobody may
  * @zombie: in &spyre_ctx.zombies
  * @rcu: frees it
  */

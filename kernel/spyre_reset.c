@@ -23,6 +23,9 @@
 /* So many restarts or resets within the window, and the next rung is taken instead. */
 #define RATE_WINDOW	(60 * HZ)
 
+/* A frozen PCI channel is followed by a reset of the slot, which may take the core a minute. */
+#define FROZEN_MAX	(90 * HZ)
+
 static const char * const rung_name[] = {
 	"none", "firmware restart", "function-level reset", "off",
 };
@@ -53,6 +56,7 @@ void spyre_recovery_over(struct spyre_device *sdev)
 	spin_unlock_irq(&sdev->reset.lock);
 	WRITE_ONCE(sdev->recovering, false);
 	wake_up_all(&sdev->reset.over);
+	cancel_delayed_work(&sdev->reset.overdue);
 }
 
 static bool too_often(struct spyre_reset *r, enum spyre_rung rung)
@@ -101,20 +105,12 @@ void spyre_lose_all(struct spyre_device *sdev, u32 status)
 	mutex_unlock(&sdev->telemetry.lock);
 }
 
-static void hide_card(struct spyre_device *sdev)
+/* Whether user mappings show the card or stand-in pages; what they showed until now goes. */
+void spyre_show_card(struct spyre_device *sdev, bool show)
 {
 	down_write(&sdev->mmio_sem);
-	sdev->mmio_ok = false;
+	sdev->mmio_ok = show;
 	up_write(&sdev->mmio_sem);
-	spyre_zap_mappings(sdev);
-}
-
-static void show_card(struct spyre_device *sdev)
-{
-	down_write(&sdev->mmio_sem);
-	sdev->mmio_ok = true;
-	up_write(&sdev->mmio_sem);
-	/* Stand-in pages go. */
 	spyre_zap_mappings(sdev);
 }
 
@@ -123,7 +119,7 @@ static void die(struct spyre_device *sdev)
 {
 	lockdep_assert_held_write(&sdev->reset_sem);
 	sdev->card_ok = false;
-	hide_card(sdev);
+	spyre_show_card(sdev, false);
 	spyre_mbox_stop(sdev, -ENODEV);
 	spyre_fw_stop(sdev);
 	pci_clear_master(sdev->pdev);
@@ -223,15 +219,22 @@ static void reset_work(struct work_struct *work)
 	reason = r->reason;
 	r->wanted = SPYRE_RUNG_NONE;
 	spin_unlock_irq(&r->lock);
-	/* What was wrong may have been set right by a reset of someone else's. */
-	if (!rung || sdev->gone || sdev->suspended || !sdev->card_ok) {
+	/*
+	 * What was wrong may have been set right by a reset of someone else's. A card that is away
+	 * and not off is one that did not come back from suspend, or that someone else is resetting
+	 * now: a reset of the function serves both, and nothing less does.
+	 */
+	if (!rung || sdev->gone || sdev->suspended ||
+	    (!sdev->card_ok && !(sdev->recovering && rung >= SPYRE_RUNG_FLR))) {
 		up_write(&sdev->reset_sem);
 		return;
 	}
 	drm_err(&sdev->drm, "%s: %s\n", rung_name[rung], reason);
 	trace_spyre_reset(sdev->drm.dev, rung, reason);
-	spyre_fw_print_log(sdev, SZ_2K);
-	spyre_dump(sdev, reason);
+	if (sdev->card_ok) {
+		spyre_fw_print_log(sdev, SZ_2K);
+		spyre_dump(sdev, reason);
+	}
 	if (rung == SPYRE_RUNG_FIRMWARE && too_often(r, rung)) {
 		drm_err(&sdev->drm, "too many firmware restarts\n");
 		rung = SPYRE_RUNG_FLR;
@@ -276,6 +279,20 @@ static void reset_work(struct work_struct *work)
 	down_write(&sdev->reset_sem);
 	if (!sdev->card_ok && sdev->recovering && !sdev->gone)
 		die(sdev);
+	up_write(&sdev->reset_sem);
+}
+
+/* Nobody reset the slot: whoever waits for the card has waited long enough. */
+static void overdue_work(struct work_struct *work)
+{
+	struct spyre_device *sdev = container_of(to_delayed_work(work), struct spyre_device,
+						 reset.overdue);
+
+	down_write(&sdev->reset_sem);
+	if (!sdev->card_ok && sdev->recovering && !sdev->gone) {
+		drm_err(&sdev->drm, "no reset followed the PCI error\n");
+		die(sdev);
+	}
 	up_write(&sdev->reset_sem);
 }
 
@@ -343,6 +360,7 @@ void spyre_reset_init(struct spyre_device *sdev)
 	init_waitqueue_head(&sdev->reset.over);
 	INIT_WORK(&sdev->reset.work, reset_work);
 	INIT_DELAYED_WORK(&sdev->reset.watch, watch_work);
+	INIT_DELAYED_WORK(&sdev->reset.overdue, overdue_work);
 }
 
 /*
@@ -352,6 +370,7 @@ void spyre_reset_init(struct spyre_device *sdev)
 void spyre_reset_fini(struct spyre_device *sdev)
 {
 	disable_delayed_work_sync(&sdev->reset.watch);
+	disable_delayed_work_sync(&sdev->reset.overdue);
 	disable_work_sync(&sdev->reset.work);
 }
 
@@ -365,8 +384,10 @@ static void reset_prepare(struct pci_dev *pdev)
 	down_write(&sdev->reset_sem);
 	sdev->card_ok = false;
 	WRITE_ONCE(sdev->recovering, true);
-	hide_card(sdev);
+	spyre_show_card(sdev, false);
 	spyre_mbox_stop(sdev, -EIO);
+	/* Nobody may touch a function that is being reset, and the threads hold no reset_sem. */
+	spyre_irq_quiet(sdev, true);
 	spyre_fw_stop(sdev);
 	up_write(&sdev->reset_sem);
 }
@@ -378,11 +399,15 @@ static void bring_back(struct spyre_device *sdev)
 
 	down_write(&sdev->reset_sem);
 	spyre_lose_all(sdev, SPYRE_ERR_RESET);
+	spyre_irq_quiet(sdev, false);
+	/* A card that was given up had it taken away. */
+	if (!sdev->gone)
+		pci_set_master(sdev->pdev);
 	ret = sdev->gone ? -ENODEV : spyre_boot_and_restore(sdev, false);
 	if (!ret) {
 		sdev->fw_gen = spyre_read(sdev, SPYRE_REG_RESET_GEN);
 		atomic_inc(&sdev->reset.flr);
-		show_card(sdev);
+		spyre_show_card(sdev, true);
 		spyre_recovery_over(sdev);
 		drm_info(&sdev->drm, "reset: card is online again, generation %u\n", sdev->gen);
 	} else if (!sdev->gone) {
@@ -409,10 +434,13 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 	down_write(&sdev->reset_sem);
 	sdev->card_ok = false;
 	WRITE_ONCE(sdev->recovering, true);
-	hide_card(sdev);
+	spyre_show_card(sdev, false);
 	spyre_mbox_stop(sdev, -EIO);
+	spyre_irq_quiet(sdev, true);
 	if (state == pci_channel_io_perm_failure)
 		die(sdev);
+	else
+		queue_delayed_work(system_unbound_wq, &sdev->reset.overdue, FROZEN_MAX);
 	up_write(&sdev->reset_sem);
 	return state == pci_channel_io_perm_failure ? PCI_ERS_RESULT_DISCONNECT :
 		PCI_ERS_RESULT_NEED_RESET;

@@ -25,7 +25,9 @@ enum spyre_rung {
  * @reason: why, constant text
  * @work: does it
  * @watch: looks at the card every second while anyone uses it
+ * @overdue: gives up a card whose reset does not come
  * @beat: heartbeat at the last look; of the watch
+ * @context: contexts reset
  * @firmware: restarts done
  * @flr: function-level resets done, those of others included
  * @over: who waits for &spyre_device.recovering to end
@@ -37,7 +39,9 @@ struct spyre_reset {
 	const char *reason;
 	struct work_struct work;
 	struct delayed_work watch;
+	struct delayed_work overdue;
 	u32 beat;
+	atomic_t context;
 	atomic_t firmware;
 	atomic_t flr;
 	wait_queue_head_t over;
@@ -50,6 +54,7 @@ void spyre_reset_init(struct spyre_device *sdev);
 void spyre_reset_fini(struct spyre_device *sdev);
 void spyre_reset_request(struct spyre_device *sdev, enum spyre_rung rung, const char *reason);
 void spyre_reset_watch(struct spyre_device *sdev);
+void spyre_show_card(struct spyre_device *sdev, bool show);
 void spyre_lose_all(struct spyre_device *sdev, u32 status);
 void spyre_recovery_over(struct spyre_device *sdev);
 void spyre_quiesce(struct spyre_device *sdev);

@@ -15,7 +15,6 @@ struct spyre_device;
  * @lock: protects the rest
  * @data: last reading
  * @throttled: firmware slows compute down
- * @heartbeat: the firmware's own counter
  * @taken: jiffies of the last reading
  * @valid: there is one
  * @hwmon: hwmon device or NULL
@@ -24,7 +23,6 @@ struct spyre_telemetry {
 	struct mutex lock;	/* see above */
 	struct drm_spyre_telemetry data;
 	u32 throttled;
-	u32 heartbeat;
 	unsigned long taken;
 	bool valid;
 	struct device *hwmon;

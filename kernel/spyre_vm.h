@@ -27,7 +27,6 @@ struct spyre_host_segment {
  * @table: area offsets of the first-level tables, 0: none; device segments, then host segments
  * @host: second level of the host segments
  * @limbo: unbound, but the card did not confirm: kept until the next reset
- * @nbinds: bindings that users can see
  */
 struct spyre_vm {
 	struct drm_mm dmva;
@@ -36,7 +35,6 @@ struct spyre_vm {
 	u32 table[SPYRE_SEGMENTS + SPYRE_HOST_SEGMENTS];
 	struct spyre_host_segment *host[SPYRE_HOST_SEGMENTS];
 	struct list_head limbo;
-	u32 nbinds;
 };
 
 /**
