@@ -93,9 +93,8 @@ int boot(void)
 	command_init();
 	mailbox_init();
 	missing_cores(reg_read(MCU_CORES));
-	reg_write(MCU_IRQ_CLEAR, MCU_IRQ_STOP);
 	reg_write(MCU_IRQ_ENABLE, MCU_IRQ_DOORBELL | MCU_IRQ_MBOX | MCU_IRQ_ENGINE | MCU_IRQ_RAS |
-		  MCU_IRQ_STOP);
+		  MCU_IRQ_INJECT);
 
 	/* Version and progress before ONLINE: a driver that sees ONLINE may read both. */
 	reg_write(MCU_FW_VERSION, SPYRE_PROTO_MAJOR << 16 | SPYRE_PROTO_MINOR);

@@ -40,6 +40,7 @@ $(FW_IMAGE): $(FW_ELF) firmware/mkfw.py
 	$(Q)python3 firmware/mkfw.py --version $(FW_VERSION) $(FW_ELF) $@
 
 ALL += $(FW_IMAGE)
+INSTALL_FW += $(FW_IMAGE)
 .PHONY: firmware
 firmware: $(FW_IMAGE)
 

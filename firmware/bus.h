@@ -10,6 +10,7 @@
 #include <spyre/cb.h>
 #include <spyre/fw.h>
 #include <spyre/hw.h>
+#include <spyre/isa.h>
 #include <spyre/mcu.h>
 
 typedef uint8_t u8;

@@ -5,9 +5,6 @@
  */
 #include "firmware.h"
 
-#define DMA_BYTES_MAX	(1ull << 34)
-#define SYMBOLS_MAX	256u
-
 /* Flags a type takes besides those of every type. */
 static const u16 type_flags[SPYRE_CB_TYPES] = {
 	[SPYRE_CB_COMPUTE] = SPYRE_CB_F_KEEP_LX | SPYRE_CB_F_SYM_HOST,
@@ -61,7 +58,7 @@ static u32 check_compute(const struct spyre_cb *cb, struct verdict *v)
 		v->addr = c->bootaddr;
 		return SPYRE_ERR_BOOTADDR;
 	}
-	if (c->nsymbols > SYMBOLS_MAX || c->reserved[0] || c->reserved[1])
+	if (c->nsymbols > SPYRE_JOB_SYMBOLS || c->reserved[0] || c->reserved[1])
 		return SPYRE_ERR_BAD_CB;
 	if (c->core_mask & ~card.cores)
 		return SPYRE_ERR_CORES;
@@ -97,7 +94,7 @@ static u32 check_dma(const struct spyre_cb *cb, struct verdict *v)
 
 	if (cb->flags & SPYRE_CB_F_LIST)
 		return check_list(cb, v);
-	if (!d->bytes || d->bytes > DMA_BYTES_MAX || !d->ndims || d->ndims > 4)
+	if (!d->bytes || d->bytes > SPYRE_DMA_BYTES_MAX || !d->ndims || d->ndims > 4)
 		return SPYRE_ERR_BAD_CB;
 	for (i = 0; i < 3; i++) {
 		if (i + 1 < d->ndims ? !d->count[i] :

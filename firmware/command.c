@@ -32,7 +32,7 @@ static u32 get_info(const void *body)
 	i.cores = card.cores;
 	i.ring_min = SPYRE_RING_MIN;
 	i.ring_max = SPYRE_RING_MAX;
-	i.symbols = 256;
+	i.symbols = SPYRE_JOB_SYMBOLS;
 	i.power_limit_mw = card.power_limit;
 	for (n = 0; n < sizeof(i.version) - 1 && version[n]; n++)
 		i.version[n] = (u8)version[n];
@@ -109,7 +109,7 @@ static u32 diag(const void *body)
 
 	if (m.arg > 1)
 		return SPYRE_MSG_ERR_ARG;
-	if (card.queues || card.tripped)
+	if (card.tripped || !queue_all_suspended())
 		return SPYRE_MSG_ERR_BUSY;
 	set_state(SPYRE_STATE_RUNNING_DIAGNOSTICS);
 	m.arg = m.arg ? test_cores() : test_memory();
@@ -140,6 +140,8 @@ static u32 time_sync(const void *body)
 	return LATER;
 }
 
+#define INJECT_PER_TURN	8
+
 /* At most so many queues, the log ring has no room for all. */
 #define DUMP_MAX	64
 
@@ -164,13 +166,9 @@ static u32 dump_state(const void *body)
 	return SPYRE_MSG_OK;
 }
 
-static u32 inject(const void *body)
+static u32 inject_fault(u32 id, u32 arg)
 {
-	const struct spyre_msg_id *m = body;
-
-	if (!card.can_inject)
-		return SPYRE_MSG_ERR_TYPE;
-	switch (m->id) {
+	switch (id) {
 	case SPYRE_INJECT_CRASH:
 		card.crash = 1;
 		return SPYRE_MSG_OK;
@@ -178,18 +176,36 @@ static u32 inject(const void *body)
 		card.hang = 1;
 		return SPYRE_MSG_OK;
 	case SPYRE_INJECT_SLOW:
-		if (m->arg > 60000)
+		if (arg > SPYRE_INJECT_SLOW_MAX_MS)
 			return SPYRE_MSG_ERR_ARG;
-		card.slow_ms = m->arg;
+		card.slow_ms = arg;
 		return SPYRE_MSG_OK;
 	case SPYRE_INJECT_LOST_RB:
-		card.lost_rb = m->arg;
+		card.lost_rb = arg;
 		return SPYRE_MSG_OK;
 	case SPYRE_INJECT_LOST_EVENT:
-		card.lost_event = m->arg;
+		card.lost_event = arg;
 		return SPYRE_MSG_OK;
 	default:
 		return SPYRE_MSG_ERR_ARG;
+	}
+}
+
+static u32 inject(const void *body)
+{
+	const struct spyre_msg_id *m = body;
+
+	return card.can_inject ? inject_fault(m->id, m->arg) : SPYRE_MSG_ERR_TYPE;
+}
+
+void inject_pending(void)
+{
+	u32 i, pop, status;
+
+	for (i = 0; i < INJECT_PER_TURN && (pop = reg_read(MCU_INJECT_POP)); i++) {
+		status = inject_fault(pop & ~(1u << 31), reg_read(MCU_INJECT_ARG));
+		if (status)
+			log_line(LOG_ERROR, "injected fault %x: status %u", pop, status);
 	}
 }
 

@@ -246,6 +246,8 @@ void command(const struct spyre_msg *msg);
 /* A command that ended later than it came. */
 void op_done(u32 tag, u32 status);
 void command_init(void);
+/* Takes the faults that were injected from outside, a bounded number. */
+void inject_pending(void);
 /* Ends a shutdown once no job is left. */
 void shutdown_turn(void);
 
@@ -290,6 +292,8 @@ void queue_show(struct queue *q);
 void queue_show_event_idx(struct queue *q);
 void queue_timer(struct queue *q, u64 now);
 void queue_dump(u32 id);
+/* Nonzero: every queue there is has ended a SUSPEND, so nothing is in flight and nothing starts. */
+int queue_all_suspended(void);
 /* Reads the shadow tail and checks it. 0: the queue has failed. */
 int queue_read_tail(struct queue *q);
 /* Ring, response ring or shadow is unusable, or the tail is nonsense: ERR_QUEUE, nothing more is fetched. */

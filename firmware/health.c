@@ -74,6 +74,8 @@ void telemetry(struct spyre_msg_telemetry *t)
 		kind = reg_read(MCU_ENG_KIND(e));
 		if (kind < FW_KINDS)
 			t->busy[kind] += reg_read64(MCU_BUSY(e));
+		if (kind && kind < FW_KINDS)
+			t->progress[kind - 1] += reg_read(MCU_ENG_PROGRESS(e));
 	}
 	t->mem_rd = reg_read64(MCU_MEM_RD_BYTES);
 	t->mem_wr = reg_read64(MCU_MEM_WR_BYTES);

@@ -55,11 +55,8 @@ int turn(void)
 		doorbells();
 	if (pending & MCU_IRQ_RAS)
 		ras_hardware();
-	if (pending & MCU_IRQ_STOP) {
-		/* The core is stopped between two instructions; nothing of ours has to be saved. */
-		reg_write(MCU_IRQ_CLEAR, MCU_IRQ_STOP);
-		log_line(LOG_INFO, "asked to stop");
-	}
+	if (pending & MCU_IRQ_INJECT)
+		inject_pending();
 	if (pending & MCU_IRQ_MBOX) {
 		/* Cleared before the tail is read: a later write interrupts again. */
 		reg_write(MCU_IRQ_CLEAR, MCU_IRQ_MBOX);

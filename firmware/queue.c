@@ -507,6 +507,22 @@ void doorbells(void)
 	}
 }
 
+int queue_all_suspended(void)
+{
+	u32 page, left = card.queues;
+
+	for (page = 0; left && page < SPYRE_DB_PAGES; page++) {
+		const struct queue *q = queue_find(page);
+
+		if (!q)
+			continue;
+		if (!q->suspended || q->op)
+			return 0;
+		left--;
+	}
+	return 1;
+}
+
 void queue_dump(u32 id)
 {
 	const struct queue *q = queue_find(id);

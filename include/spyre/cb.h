@@ -42,10 +42,11 @@ enum spyre_cb_type {
  * repeats .count[i] times with the byte strides given for each side. The device-side start address is
  * a multiple of 128; strides and bytes are free. Unused counts and strides are 0.
  */
+#define SPYRE_DMA_BYTES_MAX	(1ull << 34)
 struct spyre_dma_desc {
 	spyre_le64 dst;
 	spyre_le64 src;
-	spyre_le64 bytes;		/* 1 to 2^34 */
+	spyre_le64 bytes;		/* 1 to SPYRE_DMA_BYTES_MAX */
 	spyre_le32 ndims;		/* 1 to 4 */
 	spyre_le32 count[3];		/* each at least 1 where used */
 	spyre_le64 dst_stride[3];	/* two's complement */
@@ -67,7 +68,7 @@ SPYRE_SIZE(struct spyre_dma_list, 16);
 struct spyre_cb_compute {
 	spyre_le64 bootaddr;	/* DMVA of the job binary, segment 7, multiple of 128 */
 	spyre_le64 symbols;	/* DMVA (multiple of 128) or HMVA (multiple of 8) of nsymbols 64-bit values */
-	spyre_le32 nsymbols;	/* 0 to 256, must equal the container's */
+	spyre_le32 nsymbols;	/* 0 to SPYRE_JOB_SYMBOLS (isa.h), must equal the container's */
 	spyre_le32 core_mask;	/* cores to use; 0: the container's mask; a container runs on the mask it was built for */
 	spyre_le64 reserved[2];
 };

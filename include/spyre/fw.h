@@ -102,7 +102,12 @@ enum spyre_msg_type {
 	SPYRE_MSG_QUEUE_RESET = 10,	/* spyre_msg_id: cancel what is fetched, skip to the shadow tail, clear error */
 	SPYRE_MSG_QUEUE_PRIORITY = 11,	/* spyre_msg_id with .arg */
 	SPYRE_MSG_GET_TELEMETRY = 12,	/* - / spyre_msg_telemetry */
-	SPYRE_MSG_DIAG = 13,		/* spyre_msg_id .arg: 0 memory, 1 cores; answered with .arg result. Only with no queue */
+	/*
+	 * spyre_msg_id .arg: 0 memory, answered with .arg 1 pass or 2 fail; 1 cores, answered with .arg the mask
+	 * that passed. ERR_BUSY unless every queue that there is, the driver's own too, has been suspended
+	 * (QUEUE_SUSPEND was answered), and after a thermal trip. Memory keeps what it holds.
+	 */
+	SPYRE_MSG_DIAG = 13,
 	SPYRE_MSG_SET_LIMIT = 14,	/* spyre_msg_id .id 0 power limit mW, .arg value */
 	SPYRE_MSG_SET_LOG_LEVEL = 15,	/* spyre_msg_id .arg 0 error to 3 debug */
 	SPYRE_MSG_TIME_SYNC = 16,	/* spyre_msg_time / spyre_msg_time */
@@ -123,10 +128,12 @@ enum spyre_msg_type {
 enum spyre_inject {
 	SPYRE_INJECT_CRASH = 0,		/* illegal instruction after the answer */
 	SPYRE_INJECT_HANG = 1,		/* loops for ever after the answer, without a heartbeat */
-	SPYRE_INJECT_SLOW = 2,		/* the next command is answered .arg milliseconds late, up to 60,000 */
+	SPYRE_INJECT_SLOW = 2,		/* the next command is answered .arg milliseconds late, up to SLOW_MAX_MS */
 	SPYRE_INJECT_LOST_RB = 3,	/* the next .arg response blocks are not written */
 	SPYRE_INJECT_LOST_EVENT = 4,	/* the next .arg queue interrupts are not raised; the vector ring entry is written */
 };
+
+#define SPYRE_INJECT_SLOW_MAX_MS	60000u
 
 enum spyre_msg_status {
 	SPYRE_MSG_OK = 0,
@@ -194,9 +201,10 @@ struct spyre_msg_telemetry {
 	spyre_le32 ecc_ce;
 	spyre_le32 ecc_ue;
 	spyre_le32 heartbeat;
-	spyre_le32 throttled;
+	spyre_le32 throttled;	/* 1: too hot or over the power limit */
+	spyre_le32 progress[4];	/* ENG_PROGRESS by enum mcu_engine_kind from DMI on, summed over its engines */
 };
-SPYRE_SIZE(struct spyre_msg_telemetry, 88);
+SPYRE_SIZE(struct spyre_msg_telemetry, SPYRE_MSG_BODY);
 
 struct spyre_msg_time {
 	spyre_le64 host_ns;	/* CLOCK_MONOTONIC when sent */

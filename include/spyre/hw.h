@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spyre hardware: PCI identity, BARs, registers, address spaces and translation tables, and the
- * management core's own bus. PCI identity and BAR sizes are public (lspci of a real card, see
+ * Spyre hardware: PCI identity, BARs, registers, address spaces and translation tables; the management
+ * core's own bus is in mcu.h. PCI identity and BAR sizes are public (lspci of a real card, see
  * Documentation/fidelity.rst); every register and table layout here is emulator-defined.
  */
 #ifndef SPYRE_HW_H
@@ -28,7 +28,7 @@
 
 /* --- BAR0 map ------------------------------------------------------------------------------- */
 
-#define SPYRE_REGS_FUNCTION		0x000000u	/* 0 to 1 MB: what a VF will need */
+/* 0 to 1 MB: what a VF will need. */
 #define SPYRE_REGS_PF			0x100000u	/* 1 to 2 MB: physical function only */
 #define SPYRE_REGS_DOORBELLS		0x200000u	/* 2 to 4 MB: doorbell pages 0 to 511 */
 
@@ -89,6 +89,15 @@
 #define SPYRE_REG_DB_OVERFLOW		0x0184u	/* RO doorbells that met a full FIFO (none is lost: bitmap) */
 #define SPYRE_REG_DB_BAD		0x0188u	/* RO doorbell writes of a bad width or offset */
 #define SPYRE_REG_APERTURE_BAD		0x018cu	/* RO accesses beyond the populated aperture */
+
+/*
+ * RO. Signs of life of engine e, free running: counts with the end of each job and, while one runs, at
+ * least with every 64 KiB that it moves or every millisecond of host time that it computes. One that
+ * stands still under a busy engine is hung; one that moves is slow. Engines are numbered as in
+ * rb_hmierr_snid and in the order of GET_INFO: all DMI, all DMO, all DMX, compute; zero where none is.
+ */
+#define SPYRE_REG_ENG_PROGRESS(e)	(0x01c0u + 4u * (e))
+#define SPYRE_REG_ENGINES_MAX		16u
 
 /* Physical-function registers. */
 #define SPYRE_REG_SERIAL		(SPYRE_REGS_PF + 0x0000u)	/* RO 16 bytes ASCII, NUL padded */

@@ -32,15 +32,15 @@
 /* RO nanoseconds of host time, free running 32 bit: only for how long to poll before sleeping, never for card time. */
 #define MCU_POLL_NS		0x0018u
 
-/* Interrupt controller: pending is level, cleared by serving its cause (EVENT bits: write 1). */
+/* Interrupt controller: pending is level, cleared by serving its cause (MBOX: write 1). */
 #define MCU_IRQ_PENDING		0x0020u	/* RO */
 #define MCU_IRQ_ENABLE		0x0024u	/* RW */
 #define MCU_IRQ_DOORBELL	(1u << 0)	/* doorbell FIFO not empty or overflow bitmap not empty */
 #define MCU_IRQ_MBOX		(1u << 1)	/* host wrote MBOX_CMD_TAIL or MBOX_EVT_HEAD; write 1 to MCU_IRQ_CLEAR */
 #define MCU_IRQ_ENGINE		(1u << 2)	/* completion FIFO not empty */
 #define MCU_IRQ_RAS		(1u << 3)	/* hardware error FIFO not empty */
-#define MCU_IRQ_STOP		(1u << 4)	/* host asked to stop (before reset); write 1 to clear */
-#define MCU_IRQ_CLEAR		0x0028u	/* WO write-1-to-clear for MBOX and STOP */
+#define MCU_IRQ_INJECT		(1u << 4)	/* fault FIFO not empty */
+#define MCU_IRQ_CLEAR		0x0028u	/* WO write-1-to-clear for MBOX */
 
 /* Doorbell FIFO: 1024 entries; on overflow the page's bit is set in a bitmap instead, tails come from shadow memory then. */
 #define MCU_DB_POP		0x0030u	/* RO pops: page | 1 << 31, or 0 when empty; DB_VALUE then holds the tail */
@@ -114,8 +114,8 @@
 #define MCU_ENG_KIND(e)		(0x0200u + 0x10u * (e))	/* RO enum mcu_engine_kind */
 #define MCU_ENG_START(e)	(0x0204u + 0x10u * (e))	/* WO address of struct mcu_job */
 #define MCU_ENG_STATUS(e)	(0x0208u + 0x10u * (e))	/* 0 idle, 1 busy; write 1: cancel its job, which completes with CANCELLED */
-#define MCU_ENG_PROGRESS(e)	(0x020cu + 0x10u * (e))	/* RO counts checkpoints of the running job */
-#define MCU_ENG_MAX		16u
+#define MCU_ENG_PROGRESS(e)	(0x020cu + 0x10u * (e))	/* RO free running: checkpoints of its jobs; BAR0 ENG_PROGRESS */
+#define MCU_ENG_MAX		SPYRE_REG_ENGINES_MAX
 #define MCU_COMPL_POP		0x0300u	/* WO MCU address to copy the completion to; COMPL_VALID says if there was one */
 #define MCU_COMPL_VALID		0x0304u	/* RO 1: the last pop gave an entry */
 /* Stuck units of the last deadlock on the compute engine: pops a struct spyre_stuck (cb.h) the same way, STUCK_VALID. */
@@ -124,6 +124,13 @@
 /* Hardware errors outside jobs: pops a struct spyre_ras_hw (fw.h) the same way. */
 #define MCU_RAS_POP		0x0308u
 #define MCU_RAS_VALID		0x030cu
+/*
+ * Faults of the firmware that somebody injects from outside, past the driver: SPYRE_MSG_INJECT without a
+ * message. INJECT_POP is RO and pops: enum spyre_inject (fw.h) | 1 << 31, or 0 when there is none;
+ * INJECT_ARG then holds its argument.
+ */
+#define MCU_INJECT_POP		0x0320u
+#define MCU_INJECT_ARG		0x0324u
 
 enum mcu_engine_kind {
 	MCU_ENGINE_NONE = 0,

@@ -53,12 +53,7 @@ int card_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 
 void card_raise(struct spyre_card *c, unsigned int v)
 {
-	uint32_t lose = load_relaxed(&c->fault_lost_irq);
-
-	while (lose) {
-		if (!__atomic_compare_exchange_n(&c->fault_lost_irq, &lose, lose - 1, false,
-						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			continue;
+	if (unlikely(take_fault(&c->fault_lost_irq))) {
 		add_relaxed(&c->irqs_lost, 1);
 		return;
 	}
@@ -276,7 +271,8 @@ void card_start_core(struct spyre_card *c)
 	store_relaxed(&c->cores, c->cfg.cores & ~load_relaxed(&c->cores_lost));
 	spyre_soc_reset(c->soc, load_relaxed(&c->cores));
 	db_clear(c);
-	mcu_irq_clear(c, MCU_IRQ_MBOX | MCU_IRQ_STOP);
+	mcu_irq_clear(c, MCU_IRQ_MBOX);
+	inject_clear(c);
 	mcu_bus_reset(c);
 	status = bootrom_load(c, &entry);
 	card_trace(c, SPYRE_TRACE_BOOT, status, reg64(c, SPYRE_REG_FW_ADDR),
@@ -391,6 +387,7 @@ size_t spyre_card_counters(struct spyre_card *c, struct spyre_counter *out, size
 	put(out, max, &n, "memory-write-bytes", load_relaxed(&c->mem_wr));
 	put(out, max, &n, "ecc-corrected", load_relaxed(&c->ecc_ce));
 	put(out, max, &n, "ecc-uncorrected", load_relaxed(&c->ecc_ue));
+	put(out, max, &n, "ras-lost", load_relaxed(&c->ras_lost));
 	put(out, max, &n, "reset-generation", load_relaxed(&c->reset_gen));
 	put(out, max, &n, "state", load_relaxed(reg_ptr(c, SPYRE_REG_STATE)));
 	put(out, max, &n, "boot-status", load_relaxed(reg_ptr(c, SPYRE_REG_BOOT_STATUS)));

@@ -123,7 +123,7 @@ struct mcu {
 	uint64_t copy_fault;
 	uint64_t word_data;
 	uint32_t host_value;
-	uint32_t compl_valid, ras_valid, stuck_valid;
+	uint32_t compl_valid, ras_valid, stuck_valid, inject_arg;
 	uint32_t mem_test, core_test;
 	uint64_t pair;		/* latched by the LO word of a pair */
 	char console[256];
@@ -178,7 +178,7 @@ struct engine {
 	bool discard;		/* under lock: the job's completion goes nowhere (stop) */
 
 	uint32_t cancel;	/* atomic: the running job is to end CANCELLED */
-	uint32_t progress;	/* atomic: checkpoints */
+	uint32_t progress;	/* atomic: checkpoints and ends of jobs */
 
 	/* The job: written before QUEUED, read by the thread, then by the announcer after DONE. */
 	uint32_t context;	/* atomic: aborts look at it */
@@ -200,6 +200,7 @@ struct engine {
 #define RAS_ENTRIES	64u
 #define DB_FIFO		1024u
 #define POISON_MAX	16u
+#define INJECT_FIFO	16u
 
 /* Activity that adds energy evenly over a stretch of card time (telemetry.c). */
 struct activity {
@@ -282,7 +283,7 @@ struct spyre_card {
 	pthread_mutex_t ras_lock;
 	struct spyre_ras_hw ras[RAS_ENTRIES];
 	uint32_t ras_head, ras_tail;	/* free running */
-	uint32_t ras_lost;
+	uint32_t ras_lost;	/* atomic: records that met a full FIFO */
 
 	struct spyre_soc *soc;
 	unsigned int soc_threads;
@@ -308,6 +309,9 @@ struct spyre_card {
 		bool tripped;
 	} tele;
 
+	/* Under ras_lock: on their way to the firmware. */
+	struct { uint32_t id, arg; } inject[INJECT_FIFO];
+	uint32_t inject_head, inject_tail;	/* free running */
 	uint32_t fault_dma_abort;	/* atomic: jobs to fail */
 	uint32_t fault_lost_irq;	/* atomic */
 	uint32_t fault_core_hang;	/* atomic */
@@ -445,7 +449,7 @@ enum bus_result { BUS_OK = 0, BUS_FAULT = 1, BUS_RECHECK = 2 };
 enum bus_result mcu_bus_load(struct spyre_card *c, uint32_t addr, unsigned int size, uint32_t *value);
 enum bus_result mcu_bus_store(struct spyre_card *c, uint32_t addr, unsigned int size, uint32_t value);
 void mcu_bus_reset(struct spyre_card *c);
-/* Memory of the core (RAM, log RAM, window) for blocks; NULL: not all of it is memory. */
+/* Memory of the core (RAM, window) for blocks; NULL: not all of it is one of the two. */
 uint8_t *mcu_memory(struct spyre_card *c, uint32_t addr, uint32_t len);
 void copy_go(struct spyre_card *c, uint32_t cmd);
 void word_go(struct spyre_card *c, uint32_t cmd);
@@ -485,6 +489,20 @@ bool compute_pop_stuck(struct spyre_card *c, struct spyre_stuck *out);	/* on the
 void ras_push(struct spyre_card *c, uint32_t code, uint32_t arg, uint64_t addr);
 bool ras_pop(struct spyre_card *c, struct spyre_ras_hw *out);
 void ras_clear(struct spyre_card *c);
+
+/* fault.c */
+uint32_t inject_pop(struct spyre_card *c, uint32_t *arg);	/* as MCU_INJECT_POP */
+void inject_clear(struct spyre_card *c);
+/* Takes one of a number of faults to come; false: none is left. */
+static inline bool take_fault(uint32_t *count)
+{
+	uint32_t left = load_relaxed(count);
+
+	while (left && !__atomic_compare_exchange_n(count, &left, left - 1, false, __ATOMIC_RELAXED,
+						    __ATOMIC_RELAXED))
+		;
+	return left;
+}
 
 /* telemetry.c */
 void tele_init(struct spyre_card *c);

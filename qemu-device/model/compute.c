@@ -114,16 +114,6 @@ static bool copy_symbols(struct engine *e)
 	return ok;
 }
 
-static bool take_fault(uint32_t *count)
-{
-	uint32_t left = load_relaxed(count);
-
-	while (left && !__atomic_compare_exchange_n(count, &left, left - 1, false, __ATOMIC_RELAXED,
-						    __ATOMIC_RELAXED))
-		;
-	return left;
-}
-
 static void keep_stuck(struct spyre_card *c)
 {
 	size_t n;

@@ -17,7 +17,6 @@
 #define RUNS		512u
 #define SMALL		0x2000ull	/* takes less time than waking the engine's thread */
 #define TOTAL_MAX	(1ull << 40)	/* bytes of one job */
-#define DESC_BYTES_MAX	(1ull << 34)
 
 struct dma_scratch {
 	struct spyre_dma_desc desc[SPYRE_DMA_LIST_MAX];
@@ -96,7 +95,7 @@ static uint64_t volume(const struct spyre_dma_desc *d, uint64_t *sticks)
 	uint64_t runs = 1, bytes;
 	unsigned int i;
 
-	if (!d->bytes || d->bytes > DESC_BYTES_MAX || d->ndims < 1 || d->ndims > 4)
+	if (!d->bytes || d->bytes > SPYRE_DMA_BYTES_MAX || d->ndims < 1 || d->ndims > 4)
 		return 0;
 	for (i = 0; i < 3; i++) {
 		if (i + 1 < d->ndims) {
@@ -509,17 +508,9 @@ void dma_run(struct engine *e)
 		e->rb.status = SPYRE_ERR_BAD_CB;
 		return;
 	}
-	if (unlikely(load_relaxed(&j.c->fault_dma_abort))) {
-		uint32_t left = load_relaxed(&j.c->fault_dma_abort);
-
-		while (left && !__atomic_compare_exchange_n(&j.c->fault_dma_abort, &left, left - 1,
-							    false, __ATOMIC_RELAXED,
-							    __ATOMIC_RELAXED))
-			;
-		if (left) {
-			e->rb.status = SPYRE_ERR_HW;
-			return;
-		}
+	if (unlikely(take_fault(&j.c->fault_dma_abort))) {
+		e->rb.status = SPYRE_ERR_HW;
+		return;
 	}
 	worker_online(j.c, j.w);
 	j.epoch = load_relaxed(&j.w->seen);

@@ -220,6 +220,7 @@ static void run(struct engine *e)
 	add_relaxed(&e->busy, e->ts5 - e->ts1);
 	add_relaxed(&e->bytes, e->rb.bytes);
 	add_relaxed(&e->jobs, 1);
+	add_relaxed(&e->progress, 1);
 }
 
 /* The job has run: what comes of it. Takes e->lock and gives it back. */

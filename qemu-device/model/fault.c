@@ -14,11 +14,57 @@ static const char *const names[SPYRE_FAULTS] = {
 	[SPYRE_FAULT_CORE_HANG] = "core-hang",
 	[SPYRE_FAULT_CORE_LOST] = "core-lost",
 	[SPYRE_FAULT_OVERTEMP] = "overtemp",
+	[SPYRE_FAULT_LOST_RB] = "lost-rb",
+	[SPYRE_FAULT_FW_SLOW] = "fw-slow",
+	[SPYRE_FAULT_LX_PARITY] = "lx-parity",
 };
 
 const char *spyre_fault_name(enum spyre_fault fault)
 {
 	return (unsigned int)fault < SPYRE_FAULTS ? names[fault] : NULL;
+}
+
+static int inject_push(struct spyre_card *c, uint32_t id, uint32_t arg)
+{
+	bool full;
+
+	pthread_mutex_lock(&c->ras_lock);
+	full = c->inject_tail - c->inject_head == INJECT_FIFO;
+	if (!full) {
+		c->inject[c->inject_tail % INJECT_FIFO].id = id;
+		c->inject[c->inject_tail % INJECT_FIFO].arg = arg;
+		c->inject_tail++;
+		__atomic_fetch_or(&c->mcu.pend, MCU_IRQ_INJECT, __ATOMIC_SEQ_CST);
+	}
+	pthread_mutex_unlock(&c->ras_lock);
+	if (full)
+		return -EAGAIN;
+	mcu_wake(c);
+	return 0;
+}
+
+uint32_t inject_pop(struct spyre_card *c, uint32_t *arg)
+{
+	uint32_t ret = 0;
+
+	pthread_mutex_lock(&c->ras_lock);
+	if (c->inject_head != c->inject_tail) {
+		ret = c->inject[c->inject_head % INJECT_FIFO].id | 1u << 31;
+		*arg = c->inject[c->inject_head % INJECT_FIFO].arg;
+		c->inject_head++;
+	}
+	if (c->inject_head == c->inject_tail)
+		mcu_irq_clear(c, MCU_IRQ_INJECT);
+	pthread_mutex_unlock(&c->ras_lock);
+	return ret;
+}
+
+void inject_clear(struct spyre_card *c)
+{
+	pthread_mutex_lock(&c->ras_lock);
+	c->inject_head = c->inject_tail;
+	mcu_irq_clear(c, MCU_IRQ_INJECT);
+	pthread_mutex_unlock(&c->ras_lock);
 }
 
 int spyre_card_inject(struct spyre_card *c, enum spyre_fault fault, uint64_t arg)
@@ -57,6 +103,15 @@ int spyre_card_inject(struct spyre_card *c, enum spyre_fault fault, uint64_t arg
 		if (arg > 200000)
 			return -EINVAL;
 		tele_overtemp(c, arg);
+		return 0;
+	case SPYRE_FAULT_LOST_RB:
+		return arg > UINT32_MAX ? -EINVAL : inject_push(c, SPYRE_INJECT_LOST_RB, arg);
+	case SPYRE_FAULT_FW_SLOW:
+		return arg > SPYRE_INJECT_SLOW_MAX_MS ? -EINVAL : inject_push(c, SPYRE_INJECT_SLOW, arg);
+	case SPYRE_FAULT_LX_PARITY:
+		if (arg >= SPYRE_CORES || !(c->cfg.cores >> arg & 1))
+			return -EINVAL;
+		spyre_soc_lx_parity(c->soc, arg);
 		return 0;
 	default:
 		return -EINVAL;

@@ -18,6 +18,7 @@ void mcu_bus_reset(struct spyre_card *c)
 	m->compl_valid = 0;
 	m->ras_valid = 0;
 	m->stuck_valid = 0;
+	m->inject_arg = 0;
 	m->mem_test = 0;
 	m->core_test = 0;
 	m->console_len = 0;
@@ -146,6 +147,10 @@ static uint32_t reg_read(struct spyre_card *c, uint32_t off)
 		return m->ras_valid;
 	case MCU_STUCK_VALID:
 		return m->stuck_valid;
+	case MCU_INJECT_POP:
+		return inject_pop(c, &m->inject_arg);
+	case MCU_INJECT_ARG:
+		return m->inject_arg;
 	case MCU_TEMP_MC:
 		return tele_temp_mc(c);
 	case MCU_POWER_MW:
@@ -314,7 +319,7 @@ static enum bus_result reg_write(struct spyre_card *c, uint32_t off, uint32_t v)
 		m->irq_enable = v & 0x7fffffff;
 		return BUS_RECHECK;
 	case MCU_IRQ_CLEAR:
-		mcu_irq_clear(c, v & (MCU_IRQ_MBOX | MCU_IRQ_STOP));
+		mcu_irq_clear(c, v & MCU_IRQ_MBOX);
 		/* What the interrupt announced is read after this, and must not be older. */
 		full_fence(c);
 		break;

@@ -13,7 +13,7 @@ void ras_push(struct spyre_card *c, uint32_t code, uint32_t arg, uint64_t addr)
 		r->addr = addr;
 		c->ras_tail++;
 	} else {
-		c->ras_lost++;
+		add_relaxed(&c->ras_lost, 1);
 	}
 	__atomic_fetch_or(&c->mcu.pend, MCU_IRQ_RAS, __ATOMIC_SEQ_CST);
 	pthread_mutex_unlock(&c->ras_lock);

@@ -90,6 +90,8 @@ uint32_t regs_read(struct spyre_card *c, uint32_t off)
 	case SPYRE_REG_APERTURE_BAD:
 		return load_relaxed(&c->aperture_bad);
 	}
+	if (off >= SPYRE_REG_ENG_PROGRESS(0) && off < SPYRE_REG_ENG_PROGRESS(ENGINES) && !(off & 3))
+		return load_relaxed(&c->engine[(off - SPYRE_REG_ENG_PROGRESS(0)) / 4].progress);
 	if (off < sizeof(c->regs) && !(off & 3))
 		return load_acquire(reg_ptr(c, off));
 	return 0;

@@ -154,9 +154,15 @@ void spyre_soc_reset(struct spyre_soc *soc, uint32_t cores)
 
 		/* Gives the memory back; reads as zero again. */
 		madvise(c->lx, SPYRE_LX_SIZE, MADV_DONTNEED);
+		__atomic_store_n(&c->lx_parity, false, __ATOMIC_RELAXED);
 		memset(c->lx_dirty, 0, sizeof(c->lx_dirty));
 		memset(c->lx_stale, 0, sizeof(c->lx_stale));
 	}
+}
+
+void spyre_soc_lx_parity(struct spyre_soc *soc, unsigned int core)
+{
+	__atomic_store_n(&soc->core[core].lx_parity, true, __ATOMIC_RELAXED);
 }
 
 size_t spyre_soc_stuck(struct spyre_soc *soc, struct spyre_stuck *out, size_t max)

@@ -78,6 +78,12 @@ bool spyre_soc_execute(struct spyre_soc *soc, struct spyre_rb *rb);
 /* Stuck units of the last DEADLOCK, up to max; returns how many there were. */
 size_t spyre_soc_stuck(struct spyre_soc *soc, struct spyre_stuck *out, size_t max);
 
+/*
+ * The next read of the core's LX by one of its units fails with ERR_HW, which names the core. Any thread; a
+ * running job may meet it or not.
+ */
+void spyre_soc_lx_parity(struct spyre_soc *soc, unsigned int core);
+
 /* Drops decoded programs, remembered times and scratchpad contents (reset). No job runs. */
 void spyre_soc_reset(struct spyre_soc *soc, uint32_t cores);
 

@@ -99,6 +99,17 @@ static enum step mem_fault(struct unit *u, enum spyre_hmi_mode mode, uint64_t ad
 	return STEP_FAILED;
 }
 
+/* LX is about to be read: whether its parity is wrong, which is found once. */
+static bool lx_parity(struct core *c, struct unit *u)
+{
+	if (__builtin_expect(!__atomic_load_n(&c->lx_parity, __ATOMIC_RELAXED), 1))
+		return false;
+	if (!__atomic_exchange_n(&c->lx_parity, false, __ATOMIC_RELAXED))
+		return false;
+	u->fault = (struct fault){ .status = SPYRE_ERR_HW, .ordinal = u->s.ordinal, .pc = u->s.pc };
+	return true;
+}
+
 /* --- FIFOs ---------------------------------------------------------------------------------- */
 
 static bool fifo_ensure(struct fifo *f)
@@ -299,12 +310,16 @@ static enum step do_l3(struct core *c, struct unit *u, const struct job_insn *i)
 		if (err)
 			return prog_fault(u, err);
 		o = &c->soc->core[core];
+		if (lx_parity(c, u))
+			return STEP_FAILED;
 		lx_read(c, lx, bytes);
 		lx_write(o, to, bytes, true);
 		memmove(o->lx + to, c->lx + lx, bytes);
 	} else {
 		if (ear % WORD)
 			return mem_fault(u, mode, ear, SPYRE_SYN_UNALIGNED);
+		if (write && lx_parity(c, u))
+			return STEP_FAILED;
 		if (write)
 			lx_read(c, lx, bytes);
 		else
@@ -526,6 +541,8 @@ static enum step do_local(struct core *c, struct unit *u, const struct job_insn 
 		if (kind == SPYRE_UNIT_LXLU) {
 			int64_t a = (int64_t)addr, z = a + (int64_t)(i->n - 1) * i->imm;
 
+			if (lx_parity(c, u))
+				return STEP_FAILED;
 			lx_read(c, (uint64_t)(a < z ? a : z), (uint64_t)(a < z ? z - a : a - z) + WORD);
 		}
 	}

@@ -79,6 +79,7 @@ struct core {
 	uint8_t *lx;
 	/* A bit a grain. dirty is atomic: neighbours store here too, but then nothing is stale. */
 	uint64_t lx_dirty[LX_GRAINS / 64], lx_stale[LX_GRAINS / 64];
+	bool lx_parity;			/* atomic: the next read of LX fails */
 	struct corelet cl[2];
 	struct unit unit[JOB_CORE_UNITS];
 	uint32_t ready;			/* units that may be able to advance */

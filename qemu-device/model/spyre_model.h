@@ -128,7 +128,10 @@ struct spyre_counter {
 /* Fills up to max, returns how many there are. */
 size_t spyre_card_counters(struct spyre_card *card, struct spyre_counter *out, size_t max);
 
-/* Faults to inject, one-shot unless said. Unknown names or values: -EINVAL. */
+/*
+ * Faults to inject, one-shot unless said. Unknown names or values: -EINVAL. LOST_RB and FW_SLOW are the
+ * firmware's: -EAGAIN when it has not taken the ones before, as one that does not run.
+ */
 enum spyre_fault {
 	SPYRE_FAULT_MEM_CE,	/* arg: card address: corrected error is counted and reported */
 	SPYRE_FAULT_MEM_UE,	/* arg: card address: next access to its stick fails */
@@ -139,6 +142,9 @@ enum spyre_fault {
 	SPYRE_FAULT_CORE_HANG,	/* next compute job runs into its watchdog */
 	SPYRE_FAULT_CORE_LOST,	/* arg: core number: not available from the next boot on, sticky */
 	SPYRE_FAULT_OVERTEMP,	/* arg: milli-degrees added to the sensor, sticky, 0 ends it */
+	SPYRE_FAULT_LOST_RB,	/* arg: so many of the next response blocks are not written, 0 ends it */
+	SPYRE_FAULT_FW_SLOW,	/* arg: milliseconds of card time that the next mailbox command waits, up to 60,000 */
+	SPYRE_FAULT_LX_PARITY,	/* arg: core number: the next read of its LX fails the job with ERR_HW */
 	SPYRE_FAULTS
 };
 const char *spyre_fault_name(enum spyre_fault fault);

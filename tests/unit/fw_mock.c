@@ -137,7 +137,8 @@ static void select_ctx(u32 v)
 static u32 pending(void)
 {
 	return mock.irq | (mock.doorbells || mock.overflow ? MCU_IRQ_DOORBELL : 0) |
-	       (mock.done_put != mock.done_got ? MCU_IRQ_ENGINE : 0);
+	       (mock.done_put != mock.done_got ? MCU_IRQ_ENGINE : 0) |
+	       (mock.inject_put != mock.inject_got ? MCU_IRQ_INJECT : 0);
 }
 
 static u32 pop_doorbell(void)
@@ -166,6 +167,8 @@ u32 mock_reg_read(u32 off)
 
 		if (e >= MOCK_ENGINES)
 			return 0;
+		if (off % 16 == 12)
+			return mock.engine[e].progress;
 		return off % 16 == 0 ? mock.engine[e].kind : off % 16 == 8 && mock.engine[e].busy;
 	}
 	switch (off) {
@@ -211,6 +214,12 @@ u32 mock_reg_read(u32 off)
 		return compl_valid;
 	case MCU_STUCK_VALID:
 		return stuck_valid;
+	case MCU_INJECT_POP:
+		if (mock.inject_put == mock.inject_got)
+			return 0;
+		return mock.inject[mock.inject_got++ % 8].id | 1u << 31;
+	case MCU_INJECT_ARG:
+		return mock.inject[(mock.inject_got - 1) % 8].arg;
 	case MCU_TEMP_MC:
 		return mock.temperature;
 	case MCU_POWER_MW:

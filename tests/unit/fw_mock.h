@@ -40,12 +40,15 @@ struct mock {
 	struct {
 		u32 kind;
 		int busy, cancelled;
+		u32 progress;
 		struct mcu_job job __attribute__((aligned(8)));
 	} engine[MOCK_ENGINES];
 	struct mcu_completion done[64];
 	u32 done_put, done_got;
 	struct spyre_stuck stuck[256];
 	u32 stuck_put, stuck_got;
+	struct { u32 id, arg; } inject[8];	/* faults from outside */
+	u32 inject_put, inject_got;
 	struct mock_store trace[MOCK_TRACE];
 	u32 traced;
 	u32 ctx_abort[256], ctx_invalidate[256];

@@ -346,6 +346,19 @@ static void test_faults(void **state)
 	assert_true(ras_pop(f->card, &ras));
 	assert_int_equal(ras.code, SPYRE_RAS_FIRMWARE);
 
+	/* A core that does not listen: what its FIFOs cannot hold is refused or counted. */
+	for (i = 0; i < RAS_ENTRIES + 5; i++)
+		assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_MEM_CE, 0), 0);
+	assert_int_equal(counter(f, "ras-lost"), 5);
+	ras_clear(f->card);
+	for (i = 0; i < INJECT_FIFO; i++)
+		assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_LOST_RB, 1), 0);
+	assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_FW_SLOW, 1), -EAGAIN);
+	assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_FW_SLOW, 60001), -EINVAL);
+	assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_LOST_RB, 1ull << 32), -EINVAL);
+	assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_LX_PARITY, 32), -EINVAL);
+	inject_clear(f->card);
+
 	/* A lost core is gone from the next boot on. */
 	assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_CORE_LOST, 32), -EINVAL);
 	assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_CORE_LOST, 5), 0);

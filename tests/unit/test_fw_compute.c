@@ -567,6 +567,94 @@ static void test_hole_rewritten(void **state)
 	assert_memory_equal(out, host, 128);
 }
 
+/* Wrong parity in a core's LX: the job that reads it fails and the record names the core. */
+static void test_lx_parity(void **state)
+{
+	const struct spyre_rb *rb;
+	struct spyre_msg_ras ras;
+	struct spyre_cb cb;
+	uint32_t e;
+
+	(void)state;
+	load_mover();
+	((uint64_t *)(void *)host)[0] = DMVA;
+	((uint64_t *)(void *)host)[1] = DMVA + SPYRE_PAGE_SIZE;
+	cb = compute(SPYRE_PROGRAM_BASE, host_at, 2);
+	assert_int_equal(spyre_card_inject(card->card, SPYRE_FAULT_LX_PARITY, 4), 0);
+	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+	assert_int_equal(spyre_card_inject(card->card, SPYRE_FAULT_LX_PARITY, 5), 0);
+	e = put(cb, 0);
+	ct_submit(queue);
+	rb = ct_response(queue, e, CT_TIMEOUT_MS);
+	assert_non_null(rb);
+	assert_int_equal(rb->status, SPYRE_ERR_HW);
+	assert_int_equal(rb->err_core, 5);
+	assert_int_equal(rb->err_unit, SPYRE_UNIT_L3SU);
+	assert_int_equal(rb->rb_hmierr_mode, SPYRE_HMI_NONE);
+	next_ras(SPYRE_RAS_COMPUTE_HW, &ras);
+	assert_int_equal(ras.category, SPYRE_CAT_HARDWARE);
+	assert_int_equal(ras.err_core, 5);
+	assert_int_equal(ras.context, ctx->id);
+	reset();
+	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+}
+
+/* The firmware's own faults, injected past the driver into a card that sleeps. */
+static void test_firmware_faults(void **state)
+{
+	struct spyre_cb nop = ct_cb(SPYRE_CB_NOP, SPYRE_CB_F_RESPONSE);
+	uint64_t t0;
+	uint32_t e;
+
+	(void)state;
+	assert_int_equal(spyre_card_inject(card->card, SPYRE_FAULT_LOST_RB, 2), 0);
+	e = ct_put(queue, &nop);
+	ct_put(queue, &nop);
+	ct_put(queue, &nop);
+	ct_submit(queue);
+	assert_int_equal(ct_wait(queue, e + 2, CT_TIMEOUT_MS), 0);
+	assert_non_null(ct_response(queue, e + 2, CT_TIMEOUT_MS));
+	assert_int_equal(ct_load(&queue->rb[e].valid), 0);
+	assert_int_equal(ct_load(&queue->rb[e + 1].valid), 0);
+	assert_int_equal(spyre_card_inject(card->card, SPYRE_FAULT_FW_SLOW, 80), 0);
+	t0 = spyre_card_mmio_read(card->card, SPYRE_REG_TIME, 8);
+	assert_int_equal(ct_call(card, SPYRE_MSG_GET_INFO, NULL, 0, NULL), SPYRE_MSG_OK);
+	assert_true(spyre_card_mmio_read(card->card, SPYRE_REG_TIME, 8) - t0 >= SPYRE_SOC_HZ / 1000 * 80ull);
+}
+
+/* Progress of each engine is read without asking the firmware, and told by it. */
+static void test_progress(void **state)
+{
+	struct spyre_cb cb = ct_cb_copy(SPYRE_CB_DMAI, DMVA, host_at, 4 << 20);
+	struct spyre_msg m;
+	struct spyre_msg_telemetry *t = (void *)m.body;
+	uint32_t before, e;
+
+	(void)state;
+	before = ct_reg(card, SPYRE_REG_ENG_PROGRESS(0)) + ct_reg(card, SPYRE_REG_ENG_PROGRESS(1));
+	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+	/* Every 64 KiB. */
+	assert_true(ct_reg(card, SPYRE_REG_ENG_PROGRESS(0)) + ct_reg(card, SPYRE_REG_ENG_PROGRESS(1)) >=
+		    before + 64);
+	load_mover();
+	((uint64_t *)(void *)host)[0] = DMVA;
+	((uint64_t *)(void *)host)[1] = DMVA + SPYRE_PAGE_SIZE;
+	before = ct_reg(card, SPYRE_REG_ENG_PROGRESS(5));
+	cb = compute(SPYRE_PROGRAM_BASE, host_at, 2);
+	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+	assert_true(ct_reg(card, SPYRE_REG_ENG_PROGRESS(5)) > before);
+	assert_int_equal(ct_reg(card, SPYRE_REG_ENG_PROGRESS(4)), 0);
+	for (e = 6; e < SPYRE_REG_ENGINES_MAX; e++)
+		assert_int_equal(ct_reg(card, SPYRE_REG_ENG_PROGRESS(e)), 0);
+	/* Read-only. */
+	ct_set_reg(card, SPYRE_REG_ENG_PROGRESS(5), 0);
+	assert_true(ct_reg(card, SPYRE_REG_ENG_PROGRESS(5)) > before);
+	assert_int_equal(ct_call(card, SPYRE_MSG_GET_TELEMETRY, NULL, 0, &m), SPYRE_MSG_OK);
+	assert_int_equal(t->progress[MCU_ENGINE_COMPUTE - 1], ct_reg(card, SPYRE_REG_ENG_PROGRESS(5)));
+	assert_int_equal(t->progress[MCU_ENGINE_DMI - 1],
+			 ct_reg(card, SPYRE_REG_ENG_PROGRESS(0)) + ct_reg(card, SPYRE_REG_ENG_PROGRESS(1)));
+}
+
 static void test_lost_core(void **state)
 {
 	struct spyre_msg_ras ras;
@@ -609,6 +697,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_compute_ecc, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hole_rewritten, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lx_parity, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_firmware_faults, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_progress, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost_core, setup, teardown),
 	};
 

@@ -264,6 +264,11 @@ static void test_contexts(void **state)
 	assert_int_equal(id_call(SPYRE_MSG_CTX_INVALIDATE, 4, 0), SPYRE_MSG_ERR_ID);
 	mq_new(0, 48, 3, 1);
 	assert_int_equal(id_call(SPYRE_MSG_CTX_DESTROY, 3, 0), SPYRE_MSG_ERR_BUSY);
+	/* Diagnostics run beside queues that cannot start anything. */
+	assert_int_equal(id_call(SPYRE_MSG_DIAG, 0, 0), SPYRE_MSG_ERR_BUSY);
+	assert_int_equal(id_call(SPYRE_MSG_QUEUE_SUSPEND, 48, 0), SPYRE_MSG_OK);
+	assert_int_equal(id_call(SPYRE_MSG_DIAG, 0, 0), SPYRE_MSG_OK);
+	assert_int_equal(id_call(SPYRE_MSG_QUEUE_RESUME, 48, 0), SPYRE_MSG_OK);
 	assert_int_equal(id_call(SPYRE_MSG_DIAG, 0, 0), SPYRE_MSG_ERR_BUSY);
 	assert_int_equal(id_call(SPYRE_MSG_QUEUE_DESTROY, 48, 0), SPYRE_MSG_OK);
 	assert_int_equal(id_call(SPYRE_MSG_CTX_DESTROY, 3, 0), SPYRE_MSG_OK);
@@ -1267,7 +1272,9 @@ static void test_thermal(void **state)
 static void test_heartbeat(void **state)
 {
 	struct mq q = mq_new(0, 16, 1, 1);
-	u32 beats;
+	struct spyre_msg m;
+	struct spyre_msg_telemetry *t = (void *)m.body;
+	u32 beats, tag;
 
 	(void)state;
 	mock_run();
@@ -1286,8 +1293,19 @@ static void test_heartbeat(void **state)
 	mock_run();
 	idle();
 	assert_true(mock.timecmp == ~0ull);
-	mock_call(SPYRE_MSG_GET_TELEMETRY, NULL, 0);
+	mock.engine[0].progress = 5;
+	mock.engine[1].progress = 7;
+	mock.engine[4].progress = 11;
+	mock.engine[5].progress = 13;
+	tag = mock_send(SPYRE_MSG_GET_TELEMETRY, NULL, 0);
+	mock_run();
+	assert_int_equal(mock_answer(tag, &m), SPYRE_MSG_OK);
 	assert_true(mock.heartbeats > beats + 1);
+	assert_int_equal(m.length, sizeof(*t));
+	assert_int_equal(t->progress[MCU_ENGINE_DMI - 1], 12);
+	assert_int_equal(t->progress[MCU_ENGINE_DMO - 1], 0);
+	assert_int_equal(t->progress[MCU_ENGINE_DMX - 1], 11);
+	assert_int_equal(t->progress[MCU_ENGINE_COMPUTE - 1], 13);
 }
 
 /* Times are milliseconds of the card's own counter, whatever it runs at. */
@@ -1415,6 +1433,19 @@ static void test_injected(void **state)
 	mock_run();
 	assert_int_equal(mock.raised[1], 0);
 	assert_int_equal(((struct spyre_vec_event *)mock_at(VEC_RING))->seq, 1);
+	/* The same from outside, past the mailbox, which the firmware wakes for. */
+	mock.inject[0].id = SPYRE_INJECT_LOST_RB;
+	mock.inject[0].arg = 2;
+	mock.inject_put = 1;
+	mock_run();
+	assert_int_equal(mock.inject_got, 1);
+	for (tag = 0; tag < 3; tag++)
+		put(&q, cb_of(SPYRE_CB_NOP, SPYRE_CB_F_RESPONSE));
+	submit(&q);
+	mock_run();
+	assert_int_equal(q.rb[3].valid, 0);
+	assert_int_equal(q.rb[4].valid, 0);
+	assert_int_equal(q.rb[5].valid, 6);
 	/* Refused where the hardware does not allow it. */
 	card.can_inject = 0;
 	assert_int_equal(mock_call(SPYRE_MSG_INJECT, &m, sizeof(m)), SPYRE_MSG_ERR_TYPE);
