@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+CHECK_UNIT += tests/uapi/test_uapi
