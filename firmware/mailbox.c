@@ -154,6 +154,9 @@ static int take_one(u64 now)
 	}
 	if (room() <= card.pending_ops + 1)
 		return 0;
+	/* After the tail was read: what was injected before the command counts for it. */
+	if (reg_read(MCU_IRQ_PENDING) & MCU_IRQ_INJECT)
+		inject_pending();
 	if (card.slow_ms && !hold) {
 		hold = now + (u64)card.slow_ms * FW_MS;
 		card.slow_ms = 0;

@@ -127,7 +127,7 @@
 /*
  * Faults of the firmware that somebody injects from outside, past the driver: SPYRE_MSG_INJECT without a
  * message. INJECT_POP is RO and pops: enum spyre_inject (fw.h) | 1 << 31, or 0 when there is none;
- * INJECT_ARG then holds its argument.
+ * INJECT_ARG then holds its argument. One that was injected before a mailbox command counts for it.
  */
 #define MCU_INJECT_POP		0x0320u
 #define MCU_INJECT_ARG		0x0324u

@@ -13,7 +13,7 @@ MODEL_LIB := $(B)/model/libspyremodel.a
 MODEL_LIB_ASAN := $(B)/model-asan/libspyremodel.a
 MODEL_LIB_TSAN := $(B)/model-tsan/libspyremodel.a
 
-model_card_src := $(shell cat $(model_dir)/sources.txt) inproc.c
+model_card_src := $(shell sed -e '/^\#/d' $(model_dir)/sources.txt) inproc.c
 # One word per line: file, then its flags, with @ for blanks. Vector variants are for x86-64 alone.
 model_soc := $(shell sed -e '/^\#/d' -e '/^$$/d' -e 's/ /@/g' $(model_dir)/soc-sources.txt 2>/dev/null)
 ifeq (,$(findstring x86_64,$(shell $(CC) -dumpmachine)))

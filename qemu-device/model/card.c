@@ -3,7 +3,6 @@
 #include "card.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,19 +35,6 @@ void card_inconsistent(struct spyre_card *c, const char *fmt, ...)
 		c->ops->inconsistent(c->opaque, buf);
 	else
 		c->ops->log(c->opaque, SPYRE_LOG_ERROR, buf);
-}
-
-int card_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
-{
-	sigset_t all, old;
-	int ret;
-
-	/* The host's signals are not for the card's threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(thread, NULL, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -ret;
 }
 
 void card_raise(struct spyre_card *c, unsigned int v)

@@ -32,6 +32,7 @@
 
 #include "soc.h"
 #include "spyre_model.h"
+#include "thread.h"
 
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
@@ -338,7 +339,6 @@ void card_log(struct spyre_card *c, enum spyre_log_level level, const char *fmt,
 __attribute__((format(printf, 2, 3)))
 void card_inconsistent(struct spyre_card *c, const char *fmt, ...);
 void card_raise(struct spyre_card *c, unsigned int v);
-int card_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg);	/* 0 or -errno */
 void card_start_core(struct spyre_card *c);	/* caller holds ctl_lock */
 void card_stop_core(struct spyre_card *c);	/* caller holds ctl_lock */
 void card_control(struct spyre_card *c, uint32_t value);	/* MCU_CTRL was written */

@@ -47,12 +47,18 @@ static void *resolve(struct spyre_card *c, uint32_t space, uint32_t ctx, uint64_
 	return NULL;
 }
 
+static enum spyre_hmi_mode mode(uint32_t space, bool write)
+{
+	if (space == MCU_SPACE_DMVA || space == MCU_SPACE_CARD)
+		return write ? SPYRE_HMI_STORE : SPYRE_HMI_LOAD;
+	return write ? SPYRE_HMI_HOST_WRITE : SPYRE_HMI_HOST_READ;
+}
+
 static void failed(struct spyre_card *c, uint32_t cmd, uint64_t addr, enum spyre_syndrome syn, bool write)
 {
 	c->mcu.copy_status = syn;
 	c->mcu.copy_fault = addr;
-	card_trace(c, SPYRE_TRACE_FAULT, cmd >> 16,
-		   write ? SPYRE_HMI_HOST_WRITE : SPYRE_HMI_HOST_READ, addr, syn);
+	card_trace(c, SPYRE_TRACE_FAULT, cmd >> 16, mode(cmd & 0xff, write), addr, syn);
 }
 
 void copy_go(struct spyre_card *c, uint32_t cmd)

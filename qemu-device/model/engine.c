@@ -388,9 +388,9 @@ int engines_init(struct spyre_card *c)
 			if (ret)
 				return ret;
 		}
-		ret = card_thread(&e->thread, engine_main, e);
+		ret = thread_start(&e->thread, engine_main, e);
 		if (ret)
-			return ret;
+			return -ret;
 		e->started = true;
 	}
 	return 0;

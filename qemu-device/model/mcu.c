@@ -1071,7 +1071,7 @@ int mcu_init(struct spyre_card *c)
 	c->epoch.workers[WORKER_MCU].cancel = &m->req;
 	c->epoch.workers[WORKER_MCU].cancel_mask = REQ_STOP;
 	mcu_bus_reset(c);
-	ret = card_thread(&m->thread, mcu_main, c);
+	ret = -thread_start(&m->thread, mcu_main, c);
 	if (ret)
 		return ret;
 	m->started = true;

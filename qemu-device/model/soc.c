@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The SoC's boundary: the cache of decoded programs, launch checks, and the pool that runs cores. */
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "soc_int.h"
+#include "thread.h"
 
 /* Containers kept decoded: as many as fit, the last one always. */
 #define CACHE_BYTES	(64u << 20)
@@ -18,7 +18,6 @@ static void *worker_main(void *arg);
 struct spyre_soc *spyre_soc_new(const struct spyre_soc_config *cfg)
 {
 	struct spyre_soc *soc = calloc(1, sizeof(*soc));
-	sigset_t all, old;
 	unsigned int i;
 
 	if (!soc)
@@ -49,20 +48,16 @@ struct spyre_soc *spyre_soc_new(const struct spyre_soc_config *cfg)
 		c->id = i;
 		c->lx = soc->lx + (-(uintptr_t)soc->lx & (SPYRE_LX_SIZE - 1)) + i * (size_t)SPYRE_LX_SIZE;
 	}
-	/* The host's signals are not for these threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	for (i = 1; i < soc->cfg.threads; i++) {
 		struct worker *w = &soc->workers[i];
 
 		w->soc = soc;
 		w->id = i;
 		/* With fewer threads than asked for everything is only slower. */
-		if (pthread_create(&w->thread, NULL, worker_main, w))
+		if (thread_start(&w->thread, worker_main, w))
 			break;
 		soc->nworkers++;
 	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return soc;
 fail:
 	spyre_soc_free(soc);

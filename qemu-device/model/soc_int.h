@@ -19,6 +19,8 @@
  */
 #define FIFO_CAP	256u
 
+_Static_assert(PT_TILES * 64 * SPYRE_STICK == SPYRE_XRF_SIZE, "XRF holds the tiles");
+
 #define JOB_HASH	1024u
 
 /*

@@ -18,8 +18,6 @@
 #define TICK_SHIFT	12
 #define CYCLE		(1ull << TICK_SHIFT)
 
-#define LINK_HZ		1100000000ull	/* FIFO links and SFP ring, a word a cycle (public) */
-#define RING_HZ		1300000000ull	/* ring: 128 bytes a cycle and direction (public) */
 
 /*
  * LPDDR5 as the ring sees it: 150 GB/s in one direction (public); two HMI ports, each serving half of the
@@ -883,8 +881,8 @@ static bool sim_init(struct sim *sim, struct spyre_soc *soc)
 	if (cap > 1ull << 48)
 		cap = 1ull << 48;
 	sim->limit = cap << TICK_SHIFT;
-	sim->link = (soc->cfg.core_hz * CYCLE + LINK_HZ / 2) / LINK_HZ;
-	sim->ring = (soc->cfg.core_hz * CYCLE + RING_HZ / 2) / RING_HZ;
+	sim->link = (soc->cfg.core_hz * CYCLE + SPYRE_FIFO_HZ / 2) / SPYRE_FIFO_HZ;
+	sim->ring = (soc->cfg.core_hz * CYCLE + SPYRE_RING_HZ / 2) / SPYRE_RING_HZ;
 	sim->hmi = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / HMI_BYTES_S;
 	sim->port = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / PORT_BYTES_S;
 	sim->load_latency = ticks_ns(soc, LOAD_NS);
