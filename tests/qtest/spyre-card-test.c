@@ -304,6 +304,12 @@ static void test_copies(void)
 	g_assert_cmpmem(in, 0x100000, out, 0x100000);
 	g_assert_cmpuint(sq_prop(&c, "dmi0-bytes"), ==, COPY_BYTES);
 	g_assert_cmpuint(sq_prop(&c, "dmo0-jobs"), ==, 1);
+	/* Each 64 KiB is a sign of life that the driver reads. */
+	g_assert_cmpuint(sq_reg(&c, SPYRE_REG_ENG_PROGRESS(0)), >=, COPY_BYTES / 65536);
+	g_assert_cmpuint(sq_reg(&c, SPYRE_REG_ENG_PROGRESS(0)), ==,
+			 sq_mcu_read(&c, MCU_ENG_PROGRESS(0)));
+	g_assert_cmpuint(sq_reg(&c, SPYRE_REG_ENG_PROGRESS(1)), ==, 0);
+	g_assert_cmpuint(sq_prop(&c, "ras-lost"), ==, 0);
 
 	sq_inject(&c, "inject-dma-abort", 0);
 	sq_start_copy(&c, MCU_ENGINE_DMI, 4096);
@@ -497,6 +503,30 @@ static void test_fw_faults(void)
 	qtest_quit(c.qts);
 }
 
+/* Faults of the firmware arrive in the core's FIFO, in order, and a boot forgets them. */
+static void test_fw_injected(void)
+{
+	struct sq_card c = start_one();
+
+	sq_boot(&c);
+	g_assert_cmphex(sq_mcu_read(&c, MCU_INJECT_POP), ==, 0);
+	sq_inject(&c, "inject-lost-rb", 3);
+	sq_inject(&c, "inject-fw-slow", 1500);
+	g_assert_cmphex(sq_mcu_read(&c, MCU_IRQ_PENDING) & MCU_IRQ_INJECT, ==, MCU_IRQ_INJECT);
+	g_assert_cmphex(sq_mcu_read(&c, MCU_INJECT_POP), ==, 1u << 31 | SPYRE_INJECT_LOST_RB);
+	g_assert_cmpuint(sq_mcu_read(&c, MCU_INJECT_ARG), ==, 3);
+	g_assert_cmphex(sq_mcu_read(&c, MCU_INJECT_POP), ==, 1u << 31 | SPYRE_INJECT_SLOW);
+	g_assert_cmpuint(sq_mcu_read(&c, MCU_INJECT_ARG), ==, 1500);
+	g_assert_cmphex(sq_mcu_read(&c, MCU_IRQ_PENDING) & MCU_IRQ_INJECT, ==, 0);
+	sq_inject(&c, "inject-lost-rb", 1);
+	sq_inject(&c, "inject-lx-parity", 31);
+	flr(&c);
+	sq_enable(&c);
+	sq_boot(&c);
+	g_assert_cmphex(sq_mcu_read(&c, MCU_INJECT_POP), ==, 0);
+	qtest_quit(c.qts);
+}
+
 static void test_sensors(void)
 {
 	struct sq_card c = start_one();
@@ -534,6 +564,9 @@ static void test_refused_faults(void)
 		{ "inject-memory-ue", 1ull << 40 },
 		{ "inject-memory-ce", 1ull << 40 },
 		{ "inject-core-lost", 32 },
+		{ "inject-lx-parity", 32 },
+		{ "inject-lost-rb", 1ull << 32 },
+		{ "inject-fw-slow", 60001 },
 		{ "inject-overtemp", 100000000 },
 		{ "inject-link-train", 6 << 8 | 16 },
 		{ "inject-link-train", 5 << 8 | 3 },
@@ -633,6 +666,7 @@ int main(int argc, char **argv)
 	qtest_add_func("/spyre/card/bus-reset", test_bus_reset);
 	qtest_add_func("/spyre/card/system-reset", test_system_reset);
 	qtest_add_func("/spyre/card/fw-faults", test_fw_faults);
+	qtest_add_func("/spyre/card/fw-injected", test_fw_injected);
 	qtest_add_func("/spyre/card/sensors", test_sensors);
 	qtest_add_func("/spyre/card/core-lost", test_core_lost);
 	qtest_add_func("/spyre/card/refused-faults", test_refused_faults);
