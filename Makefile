@@ -19,8 +19,9 @@
 #   DEMO               the command line of "make demo"
 #   BENCH              the command line of "make bench"; prints JSON lines
 #   INSTALL_BIN INSTALL_LIB INSTALL_PC INSTALL_MAN INSTALL_INC INSTALL_UDEV
+#   INSTALL_FW INSTALL_DKMS
 #                      files for "make install"; INC ones keep their path below
-#                      an include/ folder
+#                      an include/ folder, DKMS ones their path in the tree
 
 # One shell for all recipes; a failing command ends its recipe.
 SHELL := /bin/bash
@@ -79,6 +80,8 @@ INSTALL_PC :=
 INSTALL_MAN :=
 INSTALL_INC :=
 INSTALL_UDEV :=
+INSTALL_FW :=
+INSTALL_DKMS :=
 
 .PHONY: build
 build:
@@ -181,7 +184,8 @@ debug-driver: debug-kernel
 .PHONY: install
 # Not "build": what is installed needs neither QEMU nor a kernel, and root, who
 # often installs, has another cache.
-install: $(INSTALL_BIN) $(INSTALL_LIB) $(INSTALL_PC) $(INSTALL_INC) $(INSTALL_MAN) $(INSTALL_UDEV)
+install: $(INSTALL_BIN) $(INSTALL_LIB) $(INSTALL_PC) $(INSTALL_INC) $(INSTALL_MAN) $(INSTALL_UDEV) \
+		$(INSTALL_FW) $(INSTALL_DKMS)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	$(Q)$(foreach f,$(INSTALL_BIN),install -m 755 $(f) $(DESTDIR)$(PREFIX)/bin/;)
 	$(Q)$(foreach f,$(INSTALL_LIB),cp -P $(f) $(DESTDIR)$(PREFIX)/lib/;)
@@ -189,6 +193,10 @@ install: $(INSTALL_BIN) $(INSTALL_LIB) $(INSTALL_PC) $(INSTALL_INC) $(INSTALL_MA
 	$(Q)$(foreach f,$(INSTALL_INC),install -D -m 644 $(f) $(DESTDIR)$(PREFIX)/include/$(lastword $(subst /include/, ,/$(f)));)
 	$(Q)$(foreach f,$(INSTALL_MAN),install -D -m 644 $(f) $(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $(f)))/$(notdir $(f));)
 	$(Q)$(foreach f,$(INSTALL_UDEV),install -D -m 644 $(f) $(DESTDIR)/lib/udev/rules.d/$(notdir $(f));)
+# The kernel looks below /lib alone; the runtime's own card beside its library.
+	$(Q)$(foreach f,$(INSTALL_FW),$(foreach d,/lib $(PREFIX)/lib,install -D -m 644 $(f) $(DESTDIR)$(d)/firmware/spyre/$(notdir $(f));))
+	$(Q)version=$$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' kernel/dkms.conf); src=$(DESTDIR)/usr/src/spyre-$$version; \
+		$(foreach f,$(INSTALL_DKMS),install -D -m 644 $(f) $$src/$(patsubst kernel/dkms.conf,dkms.conf,$(f));)
 
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
@@ -213,7 +221,8 @@ help:
 	@echo 'make bench         the figures, to $(B)/bench.jsonl'
 	@echo 'make docs          the manual, to $(B)/docs/html'
 	@echo 'make debug-kernel  a kernel with KASAN, lockdep and kmemleak, for check-full'
-	@echo 'make install       runtime, tools, headers, manual pages (PREFIX, DESTDIR)'
+	@echo 'make install       runtime, tools, headers, manual pages, firmware, driver for DKMS'
+	@echo '                   (PREFIX, DESTDIR)'
 	@echo 'make dist          source archive of HEAD'
 	@echo 'make clean         remove $(B)/'
 	@echo

@@ -20,3 +20,6 @@ $(B)/docs/html/index.html: $(DOC_SRC) $(wildcard include/spyre/*.h) include/uapi
 .PHONY: docs
 docs: $(B)/docs/html/index.html
 	@echo "manual: $(B)/docs/html/index.html"
+
+# A warning of Sphinx fails the check.
+CHECK_DEPS += $(B)/docs/html/index.html

@@ -28,6 +28,7 @@ $(TOOLS_DIR)/spyre-run: $(TOOLS_DIR)/spyre-run.o $(TOOLS_DIR)/npy.o $(TOOLS_DIR)
 tools_prog := $(addprefix $(TOOLS_DIR)/,spyre-as spyre-dis spyre-gen spyre-run)
 ALL += $(tools_prog)
 INSTALL_BIN += $(tools_prog)
-INSTALL_MAN += $(wildcard tools/man/*.[1-8])
+# spyre-vm and spyre-bench work in the tree they were built in: they boot its QEMU, kernel and driver.
+INSTALL_MAN += $(filter-out %/spyre-vm.1 %/spyre-bench.1,$(wildcard tools/man/*.[1-8]))
 -include $(wildcard $(TOOLS_DIR)/*.d)
 -include $(wildcard tools/*/build.mk)

@@ -34,8 +34,13 @@ endef
 $(eval $(call spyreprog_variant,$(spyreprog_dir)))
 $(eval $(call spyreprog_variant,$(spyreprog_dir)-asan,$(SAN) -DSPYREPROG_PLAIN))
 
-ALL += $(SPYREPROG)
+$(B)/$(spyreprog_dir)/spyreprog.pc: $(spyreprog_dir)/spyreprog.pc.in
+	$(Q)mkdir -p $(@D)
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|1.0|' $< >$@
+
+ALL += $(SPYREPROG) $(B)/$(spyreprog_dir)/spyreprog.pc
 INSTALL_LIB += $(SPYREPROG)
+INSTALL_PC += $(B)/$(spyreprog_dir)/spyreprog.pc
 INSTALL_INC += $(wildcard $(spyreprog_dir)/include/*.h) $(addprefix include/spyre/,base.h hw.h isa.h num.h)
 
 # --- Unit tests -----------------------------------------------------------------------------

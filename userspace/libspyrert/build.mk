@@ -49,7 +49,7 @@ $(SPYRERT_MODEL): $(B)/spyrert/backend_model.o $(B)/model-pic/libspyremodel.a $(
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libspyrert-model.so.1 \
 		-Wl,--version-script,$(spyrert_dir)/spyrert-model.map -Wl,-z,defs -o $@ \
-		$(B)/spyrert/backend_model.o $(B)/model-pic/libspyremodel.a -pthread -lm
+		$(B)/spyrert/backend_model.o $(B)/model-pic/libspyremodel.a -ldl -pthread -lm
 
 $(SPYRERT_TEST): $(spyrert_asan)
 	$(call say,AR,$@)
@@ -66,6 +66,9 @@ $(B)/man3/.made: $(spyrert_dir)/include/spyrert.h $(spyrert_dir)/man/man3.py
 	$(Q)mkdir -p $(@D)
 	$(Q)python3 $(spyrert_dir)/man/man3.py $< $(@D)
 	$(Q)touch $@
+
+# They come with it.
+$(B)/man3/%.3: $(B)/man3/.made ;
 
 ALL += $(SPYRERT) $(SPYRERT_MODEL) $(B)/spyrert/spyrert.pc $(B)/man3/.made
 INSTALL_LIB += $(SPYRERT) $(B)/lib/libspyrert.so.1 $(SPYRERT_MODEL)

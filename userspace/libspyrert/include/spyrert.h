@@ -99,7 +99,8 @@ uint32_t spyrert_version(void);
  * SPYRERT_BACKEND; SPYRERT_LOG, a comma list of ioctl, mem, stream, program, error, all: lines on
  * stderr; SPYRE_DEVICES, a comma list of card numbers to show (duplicates and unknown numbers are
  * dropped), else AIU_WORLD_SIZE, the largest number of cards to show. Backend model:
- * SPYRERT_FIRMWARE, the firmware image; SPYRERT_MODEL_CARDS, SPYRERT_MODEL_MEMORY (bytes, or with
+ * SPYRERT_FIRMWARE, the firmware image (else spyre/spyre-dd2-1.fw in firmware/ below or beside the
+ * library's folder, or in /lib/firmware); SPYRERT_MODEL_CARDS, SPYRERT_MODEL_MEMORY (bytes, or with
  * K, M, G), SPYRERT_MODEL_THREADS, SPYRERT_MODEL_TIMING (virtual or off).
  */
 enum spyrert_status spyrert_init(const char *backend, struct spyrert **lib);

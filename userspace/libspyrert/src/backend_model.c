@@ -13,8 +13,10 @@
  */
 #include "backend.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -48,8 +50,6 @@
 #define RAS_KEPT	512u
 #define HMVA_FIRST	SPYRE_PAGE_SIZE	/* 0 is never a good address */
 #define WAIT_MAX	64u
-
-#define DEFAULT_IMAGE	"/lib/firmware/spyre/spyre-dd2-1.fw"
 
 struct model_state;
 struct model_dev;
@@ -566,15 +566,44 @@ static uint64_t parse_size(const char *text)
 	return *end || end == text ? 0 : v;
 }
 
+static const char image_name[] = "spyre/spyre-dd2-1.fw";
+
+/*
+ * Where the image is when nobody says: below the folder of this library (installed), beside that folder
+ * (where it was built), or where the kernel looks.
+ */
+static const char *default_image(char *path, size_t size)
+{
+	static const char *const below[] = { "", "/.." };
+	const char *slash;
+	Dl_info self;
+	size_t i;
+
+	if (dladdr(&image_name, &self) && self.dli_fname) {
+		slash = strrchr(self.dli_fname, '/');
+		for (i = 0; i < 2; i++) {
+			int n = snprintf(path, size, "%.*s%s/firmware/%s",
+					 slash ? (int)(slash - self.dli_fname) : 1,
+					 slash ? self.dli_fname : ".", below[i], image_name);
+
+			if (n < (int)size && !access(path, R_OK))
+				return path;
+		}
+	}
+	snprintf(path, size, "/lib/firmware/%s", image_name);
+	return path;
+}
+
 static int read_image(struct model_state *s, char *text, size_t size)
 {
 	const char *path = getenv("SPYRERT_FIRMWARE");
+	char found[PATH_MAX];
 	struct stat st;
 	ssize_t n;
 	int fd;
 
 	if (!path || !*path)
-		path = DEFAULT_IMAGE;
+		path = default_image(found, sizeof(found));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st)) {
 		int err = errno;
