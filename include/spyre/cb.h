@@ -53,7 +53,13 @@ struct spyre_dma_desc {
 	spyre_le64 src_stride[3];
 };
 SPYRE_SIZE(struct spyre_dma_desc, 88);
+SPYRE_OFFSET(struct spyre_dma_desc, dst, 0);
+SPYRE_OFFSET(struct spyre_dma_desc, src, 8);
+SPYRE_OFFSET(struct spyre_dma_desc, bytes, 16);
+SPYRE_OFFSET(struct spyre_dma_desc, ndims, 24);
+SPYRE_OFFSET(struct spyre_dma_desc, count, 28);
 SPYRE_OFFSET(struct spyre_dma_desc, dst_stride, 40);
+SPYRE_OFFSET(struct spyre_dma_desc, src_stride, 64);
 
 /* A list of descriptors at an HMVA, copied once, then checked, then used. Entries are 96 bytes apart. */
 struct spyre_dma_list {
@@ -62,6 +68,9 @@ struct spyre_dma_list {
 	spyre_le32 reserved;
 };
 SPYRE_SIZE(struct spyre_dma_list, 16);
+SPYRE_OFFSET(struct spyre_dma_list, list, 0);
+SPYRE_OFFSET(struct spyre_dma_list, entries, 8);
+SPYRE_OFFSET(struct spyre_dma_list, reserved, 12);
 #define SPYRE_DMA_LIST_STRIDE	96u
 #define SPYRE_DMA_LIST_MAX	1024u
 
@@ -73,6 +82,11 @@ struct spyre_cb_compute {
 	spyre_le64 reserved[2];
 };
 SPYRE_SIZE(struct spyre_cb_compute, 40);
+SPYRE_OFFSET(struct spyre_cb_compute, bootaddr, 0);
+SPYRE_OFFSET(struct spyre_cb_compute, symbols, 8);
+SPYRE_OFFSET(struct spyre_cb_compute, nsymbols, 16);
+SPYRE_OFFSET(struct spyre_cb_compute, core_mask, 20);
+SPYRE_OFFSET(struct spyre_cb_compute, reserved, 24);
 
 struct spyre_cb_fill {
 	spyre_le64 dst;		/* DMVA, multiple of 128 */
@@ -80,6 +94,9 @@ struct spyre_cb_fill {
 	spyre_le64 pattern;	/* repeated every 8 bytes */
 };
 SPYRE_SIZE(struct spyre_cb_fill, 24);
+SPYRE_OFFSET(struct spyre_cb_fill, dst, 0);
+SPYRE_OFFSET(struct spyre_cb_fill, bytes, 8);
+SPYRE_OFFSET(struct spyre_cb_fill, pattern, 16);
 
 /*
  * WAIT compares unsigned. TIMESTAMP stores the 64-bit SoC counter and ignores value. SIGNAL and
@@ -93,6 +110,11 @@ struct spyre_cb_sync {
 	spyre_le32 reserved;
 };
 SPYRE_SIZE(struct spyre_cb_sync, 32);
+SPYRE_OFFSET(struct spyre_cb_sync, addr, 0);
+SPYRE_OFFSET(struct spyre_cb_sync, value, 8);
+SPYRE_OFFSET(struct spyre_cb_sync, doorbell, 16);
+SPYRE_OFFSET(struct spyre_cb_sync, doorbell_value, 24);
+SPYRE_OFFSET(struct spyre_cb_sync, reserved, 28);
 
 struct spyre_cb {
 	spyre_le16 type;	/* enum spyre_cb_type */
@@ -111,6 +133,12 @@ struct spyre_cb {
 	} u;
 };
 SPYRE_SIZE(struct spyre_cb, 128);
+SPYRE_OFFSET(struct spyre_cb, type, 0);
+SPYRE_OFFSET(struct spyre_cb, flags, 2);
+SPYRE_OFFSET(struct spyre_cb, reserved0, 4);
+SPYRE_OFFSET(struct spyre_cb, cookie, 8);
+SPYRE_OFFSET(struct spyre_cb, timeout, 16);
+SPYRE_OFFSET(struct spyre_cb, reserved1, 24);
 SPYRE_OFFSET(struct spyre_cb, u, 32);
 
 /* Why a CB ended. */
@@ -179,6 +207,11 @@ struct spyre_stuck {
 	spyre_le32 pc;		/* instruction index in the unit's program */
 };
 SPYRE_SIZE(struct spyre_stuck, 8);
+SPYRE_OFFSET(struct spyre_stuck, core, 0);
+SPYRE_OFFSET(struct spyre_stuck, unit, 1);
+SPYRE_OFFSET(struct spyre_stuck, waits, 2);
+SPYRE_OFFSET(struct spyre_stuck, number, 3);
+SPYRE_OFFSET(struct spyre_stuck, pc, 4);
 
 /*
  * Response block. TS1..TS5 are the low 32 bits of the SoC counter: DMA-in TS1 to TS2, prepare TS2 to
@@ -207,8 +240,24 @@ struct spyre_rb {
 	spyre_le32 valid;		/* written last: index of the entry + 1 */
 };
 SPYRE_SIZE(struct spyre_rb, 128);
+SPYRE_OFFSET(struct spyre_rb, ts, 0);
+SPYRE_OFFSET(struct spyre_rb, power, 20);
+SPYRE_OFFSET(struct spyre_rb, cookie, 24);
 SPYRE_OFFSET(struct spyre_rb, status, 32);
+SPYRE_OFFSET(struct spyre_rb, rb_hmierr_mode, 36);
+SPYRE_OFFSET(struct spyre_rb, rb_hmierr_addr, 40);
+SPYRE_OFFSET(struct spyre_rb, rb_hmierr_syndrome, 48);
+SPYRE_OFFSET(struct spyre_rb, rb_hmierr_snid, 52);
+SPYRE_OFFSET(struct spyre_rb, rb_hmierr_jobcount, 56);
+SPYRE_OFFSET(struct spyre_rb, err_code, 60);
+SPYRE_OFFSET(struct spyre_rb, err_core, 64);
+SPYRE_OFFSET(struct spyre_rb, err_unit, 66);
+SPYRE_OFFSET(struct spyre_rb, err_pc, 68);
 SPYRE_OFFSET(struct spyre_rb, cycles, 72);
+SPYRE_OFFSET(struct spyre_rb, bytes, 80);
+SPYRE_OFFSET(struct spyre_rb, ts4, 88);
+SPYRE_OFFSET(struct spyre_rb, nstuck, 96);
+SPYRE_OFFSET(struct spyre_rb, stuck, 100);
 SPYRE_OFFSET(struct spyre_rb, valid, 124);
 
 #define SPYRE_RING_MIN		64u
@@ -231,6 +280,8 @@ struct spyre_shadow {			/* one 64-byte line of user memory */
 	spyre_le32 reserved[15];
 };
 SPYRE_SIZE(struct spyre_shadow, 64);
+SPYRE_OFFSET(struct spyre_shadow, tail, 0);
+SPYRE_OFFSET(struct spyre_shadow, reserved, 4);
 
 /*
  * Status page, written by the card (by the kernel once the card can no longer write), read-only for
@@ -249,7 +300,16 @@ struct spyre_queue_status {
 	spyre_le32 reserved[6];
 };
 SPYRE_SIZE(struct spyre_queue_status, 64);
+SPYRE_OFFSET(struct spyre_queue_status, fetched, 0);
+SPYRE_OFFSET(struct spyre_queue_status, done, 4);
+SPYRE_OFFSET(struct spyre_queue_status, event_idx, 8);
+SPYRE_OFFSET(struct spyre_queue_status, parked, 12);
+SPYRE_OFFSET(struct spyre_queue_status, last_fence, 16);
 SPYRE_OFFSET(struct spyre_queue_status, error, 24);
+SPYRE_OFFSET(struct spyre_queue_status, error_entry, 28);
+SPYRE_OFFSET(struct spyre_queue_status, generation, 32);
+SPYRE_OFFSET(struct spyre_queue_status, state, 36);
+SPYRE_OFFSET(struct spyre_queue_status, reserved, 40);
 
 enum spyre_queue_state {
 	SPYRE_QUEUE_ACTIVE = 1,
@@ -268,6 +328,8 @@ struct spyre_arm {
 	spyre_le32 reserved[15];
 };
 SPYRE_SIZE(struct spyre_arm, 64);
+SPYRE_OFFSET(struct spyre_arm, arm, 0);
+SPYRE_OFFSET(struct spyre_arm, reserved, 4);
 
 struct spyre_usage {			/* written by the card, at least every 100 ms while it changes */
 	spyre_le64 busy[5];		/* SoC cycles by enum mcu_engine_kind index: -, DMI, DMO, DMX, COMPUTE */
@@ -277,6 +339,11 @@ struct spyre_usage {			/* written by the card, at least every 100 ms while it ch
 	spyre_le64 reserved[4];
 };
 SPYRE_SIZE(struct spyre_usage, 128);
+SPYRE_OFFSET(struct spyre_usage, busy, 0);
+SPYRE_OFFSET(struct spyre_usage, bytes, 40);
+SPYRE_OFFSET(struct spyre_usage, cbs, 80);
+SPYRE_OFFSET(struct spyre_usage, errors, 88);
+SPYRE_OFFSET(struct spyre_usage, reserved, 96);
 
 /* Entry of a vector's event ring: seq is written last, index + 1. */
 struct spyre_vec_event {
@@ -286,5 +353,9 @@ struct spyre_vec_event {
 	spyre_le32 seq;
 };
 SPYRE_SIZE(struct spyre_vec_event, 16);
+SPYRE_OFFSET(struct spyre_vec_event, context, 0);
+SPYRE_OFFSET(struct spyre_vec_event, arm, 4);
+SPYRE_OFFSET(struct spyre_vec_event, reserved, 8);
+SPYRE_OFFSET(struct spyre_vec_event, seq, 12);
 
 #endif

@@ -35,8 +35,22 @@ struct spyre_fw_header {
 	uint8_t reserved2[32];		/* 0 */
 };
 SPYRE_SIZE(struct spyre_fw_header, 256);
+SPYRE_OFFSET(struct spyre_fw_header, magic, 0);
+SPYRE_OFFSET(struct spyre_fw_header, header_size, 4);
+SPYRE_OFFSET(struct spyre_fw_header, image_size, 8);
+SPYRE_OFFSET(struct spyre_fw_header, load_addr, 12);
+SPYRE_OFFSET(struct spyre_fw_header, entry, 16);
+SPYRE_OFFSET(struct spyre_fw_header, hw_major, 20);
+SPYRE_OFFSET(struct spyre_fw_header, proto_major, 24);
+SPYRE_OFFSET(struct spyre_fw_header, proto_minor, 28);
+SPYRE_OFFSET(struct spyre_fw_header, version, 32);
+SPYRE_OFFSET(struct spyre_fw_header, key_id, 64);
+SPYRE_OFFSET(struct spyre_fw_header, security_version, 68);
+SPYRE_OFFSET(struct spyre_fw_header, reserved, 72);
 SPYRE_OFFSET(struct spyre_fw_header, signature, 112);
+SPYRE_OFFSET(struct spyre_fw_header, reserved1, 176);
 SPYRE_OFFSET(struct spyre_fw_header, digest, 192);
+SPYRE_OFFSET(struct spyre_fw_header, reserved2, 224);
 
 enum spyre_boot_progress {
 	SPYRE_PROGRESS_NONE = 0,
@@ -57,6 +71,10 @@ struct spyre_log {
 	spyre_le32 level;	/* lines above it are not written */
 };
 SPYRE_SIZE(struct spyre_log, 16);
+SPYRE_OFFSET(struct spyre_log, magic, 0);
+SPYRE_OFFSET(struct spyre_log, size, 4);
+SPYRE_OFFSET(struct spyre_log, head, 8);
+SPYRE_OFFSET(struct spyre_log, level, 12);
 
 /* --- Mailbox -------------------------------------------------------------------------------- */
 
@@ -82,7 +100,14 @@ struct spyre_msg {
 	spyre_le32 seq;			/* events only; written last: index + 1 */
 };
 SPYRE_SIZE(struct spyre_msg, 128);
+SPYRE_OFFSET(struct spyre_msg, MessageAppId, 0);
+SPYRE_OFFSET(struct spyre_msg, MessageType, 2);
+SPYRE_OFFSET(struct spyre_msg, MessageTag, 4);
+SPYRE_OFFSET(struct spyre_msg, VfId, 8);
+SPYRE_OFFSET(struct spyre_msg, status, 10);
+SPYRE_OFFSET(struct spyre_msg, length, 12);
 SPYRE_OFFSET(struct spyre_msg, body, 16);
+SPYRE_OFFSET(struct spyre_msg, reserved, 120);
 SPYRE_OFFSET(struct spyre_msg, seq, 124);
 
 #define SPYRE_APP_DRIVER	1u
@@ -121,7 +146,11 @@ enum spyre_msg_type {
 	SPYRE_MSG_EVT_RAS = 0x102,	/* spyre_msg_ras */
 	SPYRE_MSG_EVT_QUEUE_ERROR = 0x103,	/* spyre_msg_id queue, .arg status */
 	SPYRE_MSG_EVT_LOG = 0x104,	/* spyre_msg_id .arg bytes waiting */
-	SPYRE_MSG_EVT_THERMAL = 0x105,	/* spyre_msg_id .id 1 throttle on, 2 off, 3 trip; .arg mC */
+	/*
+	 * spyre_msg_id .id 1 throttle on (too hot, or over the power limit), 2 off, 3 trip; .arg the temperature
+	 * then, milli-degree Celsius, signed. A trip comes with a RAS record THERMAL.
+	 */
+	SPYRE_MSG_EVT_THERMAL = 0x105,
 };
 
 /* .id of SPYRE_MSG_INJECT: faults of the firmware itself. Faults of the hardware are the model's. */
@@ -151,6 +180,8 @@ struct spyre_msg_id {
 	spyre_le32 arg;
 };
 SPYRE_SIZE(struct spyre_msg_id, 8);
+SPYRE_OFFSET(struct spyre_msg_id, id, 0);
+SPYRE_OFFSET(struct spyre_msg_id, arg, 4);
 
 struct spyre_msg_info {
 	spyre_le32 proto;		/* major << 16 | minor */
@@ -166,6 +197,17 @@ struct spyre_msg_info {
 	uint8_t version[32];
 };
 SPYRE_SIZE(struct spyre_msg_info, 88);
+SPYRE_OFFSET(struct spyre_msg_info, proto, 0);
+SPYRE_OFFSET(struct spyre_msg_info, contexts, 4);
+SPYRE_OFFSET(struct spyre_msg_info, queues, 8);
+SPYRE_OFFSET(struct spyre_msg_info, engines, 12);
+SPYRE_OFFSET(struct spyre_msg_info, cores, 32);
+SPYRE_OFFSET(struct spyre_msg_info, ring_min, 36);
+SPYRE_OFFSET(struct spyre_msg_info, ring_max, 40);
+SPYRE_OFFSET(struct spyre_msg_info, symbols, 44);
+SPYRE_OFFSET(struct spyre_msg_info, power_limit_mw, 48);
+SPYRE_OFFSET(struct spyre_msg_info, reserved, 52);
+SPYRE_OFFSET(struct spyre_msg_info, version, 56);
 
 struct spyre_msg_ctx {
 	spyre_le32 id;		/* chosen by the driver, 1 to contexts - 1 */
@@ -175,6 +217,11 @@ struct spyre_msg_ctx {
 	spyre_le64 usage;	/* bus address of its spyre_usage */
 };
 SPYRE_SIZE(struct spyre_msg_ctx, 32);
+SPYRE_OFFSET(struct spyre_msg_ctx, id, 0);
+SPYRE_OFFSET(struct spyre_msg_ctx, vector, 4);
+SPYRE_OFFSET(struct spyre_msg_ctx, table, 8);
+SPYRE_OFFSET(struct spyre_msg_ctx, arm, 16);
+SPYRE_OFFSET(struct spyre_msg_ctx, usage, 24);
 
 struct spyre_msg_queue {
 	spyre_le32 id;		/* = its doorbell page, 0 to DB_PAGES - 1 */
@@ -190,6 +237,17 @@ struct spyre_msg_queue {
 	spyre_le32 generation;	/* put into the status page */
 };
 SPYRE_SIZE(struct spyre_msg_queue, 64);
+SPYRE_OFFSET(struct spyre_msg_queue, id, 0);
+SPYRE_OFFSET(struct spyre_msg_queue, context, 4);
+SPYRE_OFFSET(struct spyre_msg_queue, entries, 8);
+SPYRE_OFFSET(struct spyre_msg_queue, priority, 12);
+SPYRE_OFFSET(struct spyre_msg_queue, ring, 16);
+SPYRE_OFFSET(struct spyre_msg_queue, response, 24);
+SPYRE_OFFSET(struct spyre_msg_queue, shadow, 32);
+SPYRE_OFFSET(struct spyre_msg_queue, status, 40);
+SPYRE_OFFSET(struct spyre_msg_queue, timeout, 48);
+SPYRE_OFFSET(struct spyre_msg_queue, start, 56);
+SPYRE_OFFSET(struct spyre_msg_queue, generation, 60);
 
 struct spyre_msg_telemetry {
 	spyre_le32 temp_mc;
@@ -205,12 +263,25 @@ struct spyre_msg_telemetry {
 	spyre_le32 progress[4];	/* ENG_PROGRESS by enum mcu_engine_kind from DMI on, summed over its engines */
 };
 SPYRE_SIZE(struct spyre_msg_telemetry, SPYRE_MSG_BODY);
+SPYRE_OFFSET(struct spyre_msg_telemetry, temp_mc, 0);
+SPYRE_OFFSET(struct spyre_msg_telemetry, power_mw, 4);
+SPYRE_OFFSET(struct spyre_msg_telemetry, energy, 8);
+SPYRE_OFFSET(struct spyre_msg_telemetry, busy, 16);
+SPYRE_OFFSET(struct spyre_msg_telemetry, mem_rd, 56);
+SPYRE_OFFSET(struct spyre_msg_telemetry, mem_wr, 64);
+SPYRE_OFFSET(struct spyre_msg_telemetry, ecc_ce, 72);
+SPYRE_OFFSET(struct spyre_msg_telemetry, ecc_ue, 76);
+SPYRE_OFFSET(struct spyre_msg_telemetry, heartbeat, 80);
+SPYRE_OFFSET(struct spyre_msg_telemetry, throttled, 84);
+SPYRE_OFFSET(struct spyre_msg_telemetry, progress, 88);
 
 struct spyre_msg_time {
 	spyre_le64 host_ns;	/* CLOCK_MONOTONIC when sent */
 	spyre_le64 soc;		/* answer: SoC counter when handled */
 };
 SPYRE_SIZE(struct spyre_msg_time, 16);
+SPYRE_OFFSET(struct spyre_msg_time, host_ns, 0);
+SPYRE_OFFSET(struct spyre_msg_time, soc, 8);
 
 /* --- RAS ------------------------------------------------------------------------------------ */
 
@@ -249,9 +320,13 @@ struct spyre_msg_ras {
 	spyre_le32 entry;
 	spyre_le64 time;	/* SoC counter */
 	spyre_le64 cookie;
-	spyre_le64 addr;	/* rb_hmierr_addr, bootstrap address or card address */
+	spyre_le64 addr;	/* rb_hmierr_addr, bootstrap address or, in the card's own, as spyre_ras_hw.addr */
 	spyre_le32 syndrome;
 	spyre_le32 mode;
+	/*
+	 * Of a job as in its response block. In the card's own: spyre_ras_hw.arg; the core (CORE_UNAVAILABLE), the
+	 * temperature in milli-degree Celsius, signed (THERMAL), or the message type (UNSUPPORTED_MSG).
+	 */
 	spyre_le32 err_code;
 	spyre_le32 err_pc;
 	spyre_le16 err_core;
@@ -264,13 +339,37 @@ struct spyre_msg_ras {
 	struct spyre_stuck stuck[4];
 };
 SPYRE_SIZE(struct spyre_msg_ras, 104);
+SPYRE_OFFSET(struct spyre_msg_ras, code, 0);
+SPYRE_OFFSET(struct spyre_msg_ras, severity, 4);
+SPYRE_OFFSET(struct spyre_msg_ras, category, 6);
+SPYRE_OFFSET(struct spyre_msg_ras, action, 8);
+SPYRE_OFFSET(struct spyre_msg_ras, status, 10);
+SPYRE_OFFSET(struct spyre_msg_ras, context, 12);
+SPYRE_OFFSET(struct spyre_msg_ras, queue, 16);
+SPYRE_OFFSET(struct spyre_msg_ras, entry, 20);
+SPYRE_OFFSET(struct spyre_msg_ras, time, 24);
+SPYRE_OFFSET(struct spyre_msg_ras, cookie, 32);
+SPYRE_OFFSET(struct spyre_msg_ras, addr, 40);
+SPYRE_OFFSET(struct spyre_msg_ras, syndrome, 48);
+SPYRE_OFFSET(struct spyre_msg_ras, mode, 52);
+SPYRE_OFFSET(struct spyre_msg_ras, err_code, 56);
+SPYRE_OFFSET(struct spyre_msg_ras, err_pc, 60);
+SPYRE_OFFSET(struct spyre_msg_ras, err_core, 64);
+SPYRE_OFFSET(struct spyre_msg_ras, err_unit, 66);
+SPYRE_OFFSET(struct spyre_msg_ras, nstuck, 68);
+SPYRE_OFFSET(struct spyre_msg_ras, stuck, 72);
 
 /* What the model puts into the hardware error FIFO (MCU_RAS_POP). */
 struct spyre_ras_hw {
 	uint32_t code;		/* enum spyre_ras_code */
+	/* MEM_CE, MEM_UE: errors of the kind so far. THERMAL: as .id of EVT_THERMAL. FIRMWARE: code of the crash. */
 	uint32_t arg;
+	/* MEM_*: card address. THERMAL: milli-degree Celsius. FIRMWARE: program counter. */
 	uint64_t addr;
 };
 SPYRE_SIZE(struct spyre_ras_hw, 16);
+SPYRE_OFFSET(struct spyre_ras_hw, code, 0);
+SPYRE_OFFSET(struct spyre_ras_hw, arg, 4);
+SPYRE_OFFSET(struct spyre_ras_hw, addr, 8);
 
 #endif

@@ -195,6 +195,9 @@ struct spyre_segment {
 	spyre_le32 flags;	/* 0 */
 };
 SPYRE_SIZE(struct spyre_segment, 16);
+SPYRE_OFFSET(struct spyre_segment, table, 0);
+SPYRE_OFFSET(struct spyre_segment, pages, 8);
+SPYRE_OFFSET(struct spyre_segment, flags, 12);
 
 /* The address space of one context, 128-byte aligned in card memory. */
 struct spyre_context_table {
@@ -203,7 +206,9 @@ struct spyre_context_table {
 	spyre_le64 reserved[16];
 };
 SPYRE_SIZE(struct spyre_context_table, 512);
+SPYRE_OFFSET(struct spyre_context_table, dmva, 0);
 SPYRE_OFFSET(struct spyre_context_table, hmva, 128);
+SPYRE_OFFSET(struct spyre_context_table, reserved, 384);
 
 /* --- Clocks --------------------------------------------------------------------------------- */
 

@@ -47,7 +47,26 @@ struct spyre_job_header {
 	uint8_t digest[32];		/* SHA-256 of all bytes after this header */
 };
 SPYRE_SIZE(struct spyre_job_header, 128);
+SPYRE_OFFSET(struct spyre_job_header, magic, 0);
+SPYRE_OFFSET(struct spyre_job_header, major, 4);
+SPYRE_OFFSET(struct spyre_job_header, minor, 6);
+SPYRE_OFFSET(struct spyre_job_header, size, 8);
+SPYRE_OFFSET(struct spyre_job_header, core_mask, 12);
+SPYRE_OFFSET(struct spyre_job_header, nprograms, 16);
+SPYRE_OFFSET(struct spyre_job_header, nunits, 20);
+SPYRE_OFFSET(struct spyre_job_header, ninits, 24);
+SPYRE_OFFSET(struct spyre_job_header, ninsns, 28);
+SPYRE_OFFSET(struct spyre_job_header, nconsts, 32);
+SPYRE_OFFSET(struct spyre_job_header, nsymbols, 36);
+SPYRE_OFFSET(struct spyre_job_header, programs_off, 40);
+SPYRE_OFFSET(struct spyre_job_header, units_off, 44);
+SPYRE_OFFSET(struct spyre_job_header, inits_off, 48);
+SPYRE_OFFSET(struct spyre_job_header, text_off, 52);
+SPYRE_OFFSET(struct spyre_job_header, consts_off, 56);
+SPYRE_OFFSET(struct spyre_job_header, groups_off, 60);
 SPYRE_OFFSET(struct spyre_job_header, watchdog, 64);
+SPYRE_OFFSET(struct spyre_job_header, flags, 72);
+SPYRE_OFFSET(struct spyre_job_header, reserved, 80);
 SPYRE_OFFSET(struct spyre_job_header, digest, 96);
 
 /* A text run by one unit kind; many cores share one. Must end in RETURN. */
@@ -59,6 +78,11 @@ struct spyre_job_program {
 	spyre_le32 reserved1;
 };
 SPYRE_SIZE(struct spyre_job_program, 16);
+SPYRE_OFFSET(struct spyre_job_program, first, 0);
+SPYRE_OFFSET(struct spyre_job_program, count, 4);
+SPYRE_OFFSET(struct spyre_job_program, unit, 8);
+SPYRE_OFFSET(struct spyre_job_program, reserved, 10);
+SPYRE_OFFSET(struct spyre_job_program, reserved1, 12);
 
 /* Which program a unit of a core runs. A unit that is not named does nothing. */
 struct spyre_job_unit {
@@ -71,6 +95,13 @@ struct spyre_job_unit {
 	spyre_le32 reserved;
 };
 SPYRE_SIZE(struct spyre_job_unit, 16);
+SPYRE_OFFSET(struct spyre_job_unit, core, 0);
+SPYRE_OFFSET(struct spyre_job_unit, unit, 1);
+SPYRE_OFFSET(struct spyre_job_unit, corelet, 2);
+SPYRE_OFFSET(struct spyre_job_unit, ninits, 3);
+SPYRE_OFFSET(struct spyre_job_unit, program, 4);
+SPYRE_OFFSET(struct spyre_job_unit, init, 8);
+SPYRE_OFFSET(struct spyre_job_unit, reserved, 12);
 
 /* Register's value at start: value, plus a symbol's if .symbol is not SPYRE_NO_SYMBOL. Others start at 0. */
 #define SPYRE_NO_SYMBOL		0xffffu
@@ -82,6 +113,11 @@ struct spyre_job_init {
 	spyre_le64 value;
 };
 SPYRE_SIZE(struct spyre_job_init, 16);
+SPYRE_OFFSET(struct spyre_job_init, reg, 0);
+SPYRE_OFFSET(struct spyre_job_init, reserved, 1);
+SPYRE_OFFSET(struct spyre_job_init, symbol, 2);
+SPYRE_OFFSET(struct spyre_job_init, reserved1, 4);
+SPYRE_OFFSET(struct spyre_job_init, value, 8);
 
 /* --- Units ---------------------------------------------------------------------------------- */
 
@@ -180,6 +216,15 @@ struct spyre_insn {
 	spyre_le32 imm2;
 };
 SPYRE_SIZE(struct spyre_insn, 16);
+SPYRE_OFFSET(struct spyre_insn, op, 0);
+SPYRE_OFFSET(struct spyre_insn, be, 1);
+SPYRE_OFFSET(struct spyre_insn, a, 2);
+SPYRE_OFFSET(struct spyre_insn, b, 3);
+SPYRE_OFFSET(struct spyre_insn, c, 4);
+SPYRE_OFFSET(struct spyre_insn, d, 5);
+SPYRE_OFFSET(struct spyre_insn, n, 6);
+SPYRE_OFFSET(struct spyre_insn, imm, 8);
+SPYRE_OFFSET(struct spyre_insn, imm2, 12);
 
 /* Vector operands (PE and SFP): a: destination, b, c, d: sources; sources an operation has not are 0 or NONE. */
 #define SPYRE_VREGS		16u

@@ -146,6 +146,9 @@ struct mcu_job {
 	uint8_t cb[128];	/* struct spyre_cb as copied and checked by firmware */
 };
 SPYRE_SIZE(struct mcu_job, 136);
+SPYRE_OFFSET(struct mcu_job, context, 0);
+SPYRE_OFFSET(struct mcu_job, tag, 4);
+SPYRE_OFFSET(struct mcu_job, cb, 8);
 
 struct mcu_completion {
 	uint32_t engine;
@@ -153,6 +156,9 @@ struct mcu_completion {
 	uint8_t rb[128];	/* struct spyre_rb: status, timestamps, power word, error fields filled by the model */
 };
 SPYRE_SIZE(struct mcu_completion, 136);
+SPYRE_OFFSET(struct mcu_completion, engine, 0);
+SPYRE_OFFSET(struct mcu_completion, tag, 4);
+SPYRE_OFFSET(struct mcu_completion, rb, 8);
 
 /* Sensors and activity, per card, free running; the model derives power and temperature from them. */
 #define MCU_TEMP_MC		0x0400u	/* RO milli-degree Celsius */
