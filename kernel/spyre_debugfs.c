@@ -146,7 +146,7 @@ static const struct file_operations inject_fops = {
 	.write = inject_write,
 };
 
-/* firmware | function */
+/* firmware | function | sleep MS */
 static ssize_t reset_write(struct file *filp, const char __user *user, size_t count, loff_t *pos)
 {
 	struct spyre_device *sdev = filp->private_data;
@@ -158,6 +158,12 @@ static ssize_t reset_write(struct file *filp, const char __user *user, size_t co
 	ret = read_word(user, count, word, sizeof(word), &arg);
 	if (ret)
 		return ret;
+	if (!strcmp(word, "sleep")) {
+		if (arg > 10 * MSEC_PER_SEC)
+			return -EINVAL;
+		ret = spyre_sleep(sdev, arg);
+		return ret ? ret : count;
+	}
 	if (!strcmp(word, "firmware"))
 		rung = SPYRE_RUNG_FIRMWARE;
 	else if (!strcmp(word, "function"))

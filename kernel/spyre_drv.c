@@ -4,6 +4,7 @@
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -460,6 +461,27 @@ static int spyre_resume(struct device *dev)
 	up_write(&sdev->reset_sem);
 	if (ret)
 		spyre_reset_request(sdev, SPYRE_RUNG_FLR, "resume failed");
+	return 0;
+}
+
+/*
+ * What a sleep of the machine does to this card alone: in a machine whose other devices do not live
+ * through one, and for who debugs it.
+ */
+int spyre_sleep(struct spyre_device *sdev, u32 ms)
+{
+	struct device *dev = &sdev->pdev->dev;
+
+	/*
+	 * As the core calls them, and so that no reset or removal comes in between. Only a try:
+	 * removal holds the lock while it waits for callers of debugfs.
+	 */
+	if (!device_trylock(dev))
+		return -EBUSY;
+	spyre_suspend(dev);
+	msleep_interruptible(ms);
+	spyre_resume(dev);
+	device_unlock(dev);
 	return 0;
 }
 

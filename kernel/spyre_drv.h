@@ -232,6 +232,7 @@ static inline void spyre_ring_doorbell(struct spyre_device *sdev, u32 page, u32 
 int spyre_wait_recovered(struct spyre_device *sdev);
 int spyre_enter(struct spyre_device *sdev, const struct spyre_file *file);
 void spyre_exit(struct spyre_device *sdev);
+int spyre_sleep(struct spyre_device *sdev, u32 ms);
 
 /* spyre_query.c */
 int spyre_query_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file);
