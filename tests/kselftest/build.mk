@@ -11,11 +11,11 @@ KST := spyre_uapi spyre_queue spyre_life spyre_fw
 $(KST_DIR)/%.o: tests/kselftest/%.c tests/kselftest/spyre_test.h include/uapi/drm/spyre_accel.h | $(KERNEL_READY)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -Wno-missing-prototypes -Wno-unused-parameter -Wno-sign-compare -Wno-type-limits $(INC) -Iqemu-device/model $(KST_DRM) -isystem $(KST_SRC) -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS) -Wno-missing-prototypes -Wno-unused-parameter -Wno-sign-compare -Wno-type-limits $(INC) $(SPYREPROG_INC) -Iqemu-device/model $(KST_DRM) -isystem $(KST_SRC) -c -o $@ $<
 
-$(addprefix $(KST_DIR)/,$(KST)): $(KST_DIR)/%: $(KST_DIR)/%.o $(KST_DIR)/spyre_test.o
+$(addprefix $(KST_DIR)/,$(KST)): $(KST_DIR)/%: $(KST_DIR)/%.o $(KST_DIR)/spyre_test.o $(SPYREPROG)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) -o $@ $^
+	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(SPYREPROG) -lm
 
 $(KST_DIR)/sha256.o: qemu-device/model/sha256.c qemu-device/model/sha256.h
 	$(Q)mkdir -p $(@D)

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,28 +16,12 @@
 
 #include "kselftest_harness.h"
 
+#include <spyre/mcu.h>
+
 #include "sha256.h"
 #include "spyre_test.h"
 
-#define WAIT_MS	20000
 #define PARAM	"/sys/module/spyre/parameters/"
-
-static int card_works(void)
-{
-	struct spyre_cb cb = cb_nop();
-	struct queue q;
-	int fd = card_open(), ret;
-
-	if (fd < 0)
-		return fd;
-	ret = queue_open(fd, 64, 1, &q);
-	if (!ret) {
-		ret = queue_wait(&q, queue_submit(&q, &cb), WAIT_MS);
-		queue_unmap(&q);
-	}
-	close(fd);
-	return ret;
-}
 
 /* Where the kernel looks for firmware. */
 static void firmware_folder(char *path, size_t size)
@@ -81,28 +66,15 @@ static int save_image(const uint8_t *buf, size_t size)
 	return n == (ssize_t)size ? 0 : -EIO;
 }
 
-static int driver_file(const char *name)
-{
-	static char pci[64];
-	char path[128];
-
-	if (!*pci)
-		snprintf(pci, sizeof(pci), "%s", card_pci());
-	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/spyre/%s", name);
-	return write_file(path, pci);
-}
-
 FIXTURE(image) {
+	struct baseline base;
 	uint8_t *buf;
 	size_t size;
 };
 
 FIXTURE_SETUP(image)
 {
-	int fd = card_open();
-
-	ASSERT_GE(fd, 0);
-	close(fd);
+	baseline_take(&self->base);
 	self->buf = load_image(&self->size);
 	ASSERT_NE(NULL, self->buf);
 	ASSERT_EQ(0, driver_file("unbind"));
@@ -116,6 +88,7 @@ FIXTURE_TEARDOWN(image)
 	/* A card that refused an image takes the right one. */
 	EXPECT_EQ(0, driver_file("bind"));
 	EXPECT_EQ(0, card_works());
+	EXPECT_EQ(0, back_to_baseline(&self->base));
 	free(self->buf);
 }
 
@@ -203,6 +176,86 @@ TEST_F(image, too_new)
 	EXPECT_TRUE(log_has("is too new for this card"));
 }
 
+/* Instructions of the management core: li rd, value as two of them; sw rs2, offset(rs1); a loop of one. */
+static uint32_t *put_li(uint32_t *at, unsigned int rd, uint32_t value)
+{
+	uint32_t low = value & 0xfff;
+
+	*at++ = ((value + 0x800) & 0xfffff000) | rd << 7 | 0x37;
+	*at++ = low << 20 | rd << 15 | rd << 7 | 0x13;
+	return at;
+}
+
+static uint32_t *put_reg(uint32_t *at, uint32_t reg, uint32_t value)
+{
+	at = put_li(at, 5, SPYRE_MCU_MMIO_BASE + reg);
+	at = put_li(at, 6, value);
+	*at++ = 6 << 20 | 5 << 15 | 2 << 12 | 0x23;
+	return at;
+}
+
+/* Firmware that says it speaks this protocol, goes online, then into @state, and does nothing more. */
+static int save_stub(uint8_t *image, uint32_t proto, uint32_t state)
+{
+	uint32_t *body = (uint32_t *)(image + SPYRE_FW_HEADER_SIZE), *at = body;
+	size_t size;
+
+	at = put_reg(at, MCU_FW_VERSION, proto);
+	at = put_reg(at, MCU_STATE, SPYRE_STATE_ONLINE);
+	if (state != SPYRE_STATE_ONLINE) {
+		/* Long enough for the driver to have sent its first command. */
+		at = put_li(at, 7, 100 * 1000 * 1000);
+		*at++ = 0xfff38393;	/* addi x7, x7, -1 */
+		*at++ = 0xfe039ee3;	/* bnez x7, -4 */
+		at = put_reg(at, MCU_STATE, state);
+	}
+	*at++ = 0x6f;			/* j . */
+	size = SPYRE_FW_HEADER_SIZE + 4 * (at - body);
+	header(image)->image_size = 4 * (at - body);
+	header(image)->load_addr = SPYRE_MCU_RAM_BASE;
+	header(image)->entry = SPYRE_MCU_RAM_BASE;
+	sign(image, size);
+	return save_image(image, size);
+}
+
+/*
+ * The first command meets its deadline and asks for a restart, while the driver is about to give the card
+ * up: nothing of that is left behind.
+ */
+TEST_F_TIMEOUT(image, online_and_then_silent, 120)
+{
+	int i;
+
+	ASSERT_EQ(0, write_file(PARAM "mbox_timeout_ms", "300"));
+	ASSERT_EQ(0, save_stub(self->buf, SPYRE_PROTO_MAJOR << 16, SPYRE_STATE_ONLINE));
+	for (i = 0; i < 5; i++)
+		EXPECT_NE(0, driver_file("bind"));
+	EXPECT_TRUE(log_has("did not answer command"));
+	ASSERT_EQ(0, write_file(PARAM "mbox_timeout_ms", "3000"));
+}
+
+TEST_F_TIMEOUT(image, online_and_then_in_error, 120)
+{
+	ASSERT_EQ(0, write_file(PARAM "mbox_timeout_ms", "300"));
+	ASSERT_EQ(0, save_stub(self->buf, SPYRE_PROTO_MAJOR << 16, SPYRE_STATE_IN_ERROR));
+	EXPECT_NE(0, driver_file("bind"));
+	ASSERT_EQ(0, write_file(PARAM "mbox_timeout_ms", "3000"));
+}
+
+TEST_F(image, protocol_too_old)
+{
+	ASSERT_EQ(0, save_stub(self->buf, (SPYRE_PROTO_MAJOR - 1) << 16, SPYRE_STATE_ONLINE));
+	EXPECT_NE(0, driver_file("bind"));
+	EXPECT_TRUE(log_has("firmware is too old for this driver"));
+}
+
+TEST_F(image, protocol_too_new)
+{
+	ASSERT_EQ(0, save_stub(self->buf, (SPYRE_PROTO_MAJOR + 1) << 16, SPYRE_STATE_ONLINE));
+	EXPECT_NE(0, driver_file("bind"));
+	EXPECT_TRUE(log_has("firmware is too new for this driver"));
+}
+
 TEST_F(image, missing)
 {
 	char path[512];
@@ -215,6 +268,7 @@ TEST_F(image, missing)
 }
 
 FIXTURE(fault) {
+	struct baseline base;
 	int fd;
 	struct queue q;
 	char inject[256];
@@ -229,32 +283,19 @@ FIXTURE_SETUP(fault)
 	ASSERT_EQ(0, driver_file("unbind"));
 	ASSERT_EQ(0, driver_file("bind"));
 	ASSERT_EQ(0, write_file(PARAM "mbox_timeout_ms", "1000"));
+	baseline_take(&self->base);
 	self->fd = card_open();
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(0, queue_open(self->fd, 64, 1, &self->q));
 	log_mark();
 }
 
-FIXTURE_TEARDOWN(fault)
+/* The files went with the process of the test. */
+FIXTURE_TEARDOWN_PARENT(fault)
 {
 	EXPECT_EQ(0, write_file(PARAM "mbox_timeout_ms", "3000"));
-	if (self->q.ring)
-		queue_unmap(&self->q);
-	if (self->fd > 0)
-		close(self->fd);
 	EXPECT_EQ(0, card_works());
-}
-
-static int wait_log(const char *text)
-{
-	int i;
-
-	for (i = 0; i < 600; i++) {
-		if (log_has(text))
-			return 0;
-		usleep(50000);
-	}
-	return -ETIME;
+	EXPECT_EQ(0, back_to_baseline(&self->base));
 }
 
 /* A queue with nothing in flight does not notice a restart. */
@@ -375,6 +416,154 @@ TEST_F_TIMEOUT(fault, close_on_dead_firmware, 90)
 	EXPECT_EQ(before.contexts_used - 1, limits(other).contexts_used);
 	EXPECT_EQ(before.queues_used - 1, limits(other).queues_used);
 	close(other);
+}
+
+/* A queue that the card still knows is nobody's to map any more, whatever its offsets were. */
+TEST_F_TIMEOUT(fault, no_mapping_of_a_queue_in_limbo, 90)
+{
+	struct drm_spyre_queue_create c = { .entries = 64 };
+	struct drm_spyre_queue_id id;
+
+	ASSERT_EQ(0, call(self->fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &c));
+	ASSERT_EQ(0, write_file(self->inject, "hang"));
+	id = (struct drm_spyre_queue_id){ .queue = c.queue };
+	EXPECT_EQ(-EIO, call(self->fd, DRM_IOCTL_SPYRE_QUEUE_DESTROY, &id));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->fd, c.ring_offset));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->fd, c.status_offset));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_WRITE, MAP_SHARED, self->fd, c.doorbell_offset));
+	ASSERT_EQ(0, wait_log("firmware restarted, contexts go on"));
+}
+
+/* After a bind all of the card's memory is cleared in the background. */
+static int wait_scrubbed(void)
+{
+	char buf[1024];
+	int i;
+
+	for (i = 0; i < 600; i++) {
+		if (!read_file(debugfs_path("memory"), buf, sizeof(buf)) &&
+		    strstr(buf, " dirty 0 scrubbing 0 "))
+			return 0;
+		usleep(50000);
+	}
+	return -ETIME;
+}
+
+struct worker {
+	struct queue q;
+	volatile int stop;
+	int result;
+};
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+
+	while (!w->stop && !w->result)
+		w->result = queue_goes_on(&w->q);
+	return NULL;
+}
+
+/* A queue that does not end although the firmware is alive: its context is reset, and nobody else notices. */
+TEST_F_TIMEOUT(fault, context_rung, 90)
+{
+	int other = card_open();
+	struct worker w = {};
+	pthread_t thread;
+	struct queue q;
+
+	ASSERT_GE(other, 0);
+	/* The commands of a scrub would be late as well. */
+	ASSERT_EQ(0, wait_scrubbed());
+	ASSERT_EQ(0, queue_open(other, 64, 1, &w.q));
+	ASSERT_EQ(0, queue_open(self->fd, 64, 1, &q));
+	/* While there is work the heartbeat moves. */
+	ASSERT_EQ(0, pthread_create(&thread, NULL, work, &w));
+	ASSERT_EQ(0, write_file(PARAM "mbox_timeout_ms", "300"));
+	ASSERT_EQ(0, write_file(self->inject, "slow 2200"));
+	EXPECT_EQ(0, queue_close(&q));
+	EXPECT_TRUE(log_has("does not end, the context is reset"));
+	EXPECT_FALSE(log_has("firmware restart"));
+	EXPECT_EQ(SPYRE_ERR_CANCELLED, self->q.status->error);
+	w.stop = 1;
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, w.result);
+	EXPECT_EQ(0, queue_goes_on(&w.q));
+}
+
+/*
+ * The card goes away while it makes a context: whatever it did with the command, the driver is clean after.
+ */
+TEST_F_TIMEOUT(fault, unbind_while_a_context_is_made, 90)
+{
+	uint64_t addr;
+	uint32_t h;
+	int status, ret;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		int fd = card_open();
+
+		if (fd < 0 || bo_create(fd, 4096, DRM_SPYRE_BO_HOST, &h))
+			_exit(1);
+		if (write_file(self->inject, "slow 3000"))
+			_exit(2);
+		ret = vm_map(fd, h, 0, 0, &addr);
+		_exit(ret == -ENODEV || ret == -EIO ? 0 : 3);
+	}
+	usleep(1000000);
+	ASSERT_EQ(0, driver_file("unbind"));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	ASSERT_EQ(0, driver_file("bind"));
+}
+
+/* Of the card alone: the machine's own disks do not live through it. */
+static int suspend_and_resume(void)
+{
+	return write_file(debugfs_path("reset"), "sleep 2000");
+}
+
+/* Contexts live through it, and the watch goes on: firmware that dies afterwards is found out. */
+TEST_F_TIMEOUT(fault, suspend, 120)
+{
+	ASSERT_EQ(0, queue_goes_on(&self->q));
+	ASSERT_EQ(0, suspend_and_resume());
+	EXPECT_EQ(0, queue_goes_on(&self->q));
+	EXPECT_EQ(2, self->q.status->done);
+	ASSERT_EQ(0, write_file(self->inject, "hang"));
+	ASSERT_EQ(0, wait_log("firmware restarted, contexts go on"));
+	EXPECT_EQ(0, queue_goes_on(&self->q));
+}
+
+/* A card that does not come back from suspend gets a reset of its function before it is given up. */
+TEST_F_TIMEOUT(fault, resume_fails, 120)
+{
+	uint16_t command, off;
+	char path[128];
+	int config;
+
+	/* With a queue in use the watch would be first. */
+	queue_unmap(&self->q);
+	close(self->fd);
+	usleep(1500000);
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/config", card_pci());
+	config = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(config, 0);
+	ASSERT_EQ(2, pread(config, &command, 2, 4));
+	off = command & ~2;	/* no memory space */
+	ASSERT_EQ(2, pwrite(config, &off, 2, 4));
+	ASSERT_EQ(0, suspend_and_resume());
+	EXPECT_EQ(0, wait_log("function-level reset: resume failed"));
+	EXPECT_EQ(0, wait_log("card is off"));
+	EXPECT_EQ(-ENODEV, card_works());
+	ASSERT_EQ(0, driver_file("unbind"));
+	ASSERT_EQ(2, pwrite(config, &command, 2, 4));
+	close(config);
+	ASSERT_EQ(0, driver_file("bind"));
+	EXPECT_EQ(0, card_works());
 }
 
 /* Interrupts that do not come lose no progress. */

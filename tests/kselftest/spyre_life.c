@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,23 +23,10 @@
 #include "spyre_test.h"
 
 #define SIZE	(4 * MB)
-#define WAIT_MS	20000
 
-static int card_works(void)
+static const uint64_t *symbols_of(enum job_kind kind, const uint64_t *symbols)
 {
-	struct spyre_cb cb = cb_nop();
-	struct queue q;
-	int fd = card_open(), ret;
-
-	if (fd < 0)
-		return fd;
-	ret = queue_open(fd, 64, 1, &q);
-	if (!ret) {
-		ret = queue_wait(&q, queue_submit(&q, &cb), WAIT_MS);
-		queue_unmap(&q);
-	}
-	close(fd);
-	return ret;
+	return kind == JOB_COPY ? symbols : NULL;
 }
 
 /* Everything a program does, round and round, without ever cleaning up after itself. */
@@ -45,9 +34,9 @@ static void busy(unsigned int seed)
 {
 	for (;;) {
 		int fd = card_open();
-		struct queue q[2];
+		struct queue q[3];
 		uint32_t host, dev, i;
-		uint64_t hmva, dmva;
+		uint64_t hmva, dmva, symbols[2];
 		uint8_t *p, *m;
 		struct spyre_cb cb;
 		struct drm_spyre_wait_entry e;
@@ -60,7 +49,8 @@ static void busy(unsigned int seed)
 		if (bo_create(fd, SIZE, DRM_SPYRE_BO_HOST, &host) ||
 		    bo_create(fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &dev) ||
 		    vm_map(fd, host, 0, 0, &hmva) || vm_map(fd, dev, 0, seed % 8, &dmva) ||
-		    queue_open(fd, 64, 1, &q[0]) || queue_open(fd, 128, 0, &q[1])) {
+		    queue_open(fd, 64, 1, &q[0]) || queue_open(fd, 128, 0, &q[1]) ||
+		    queue_open(fd, 64, 0, &q[2])) {
 			close(fd);
 			continue;
 		}
@@ -77,6 +67,10 @@ static void busy(unsigned int seed)
 		call(fd, DRM_IOCTL_SPYRE_WAIT, &w);
 		cb = cb_wait_host(hmva + 64, 1);
 		queue_submit(&q[1], &cb);
+		symbols[0] = dmva;
+		symbols[1] = dmva + 128;
+		if (!job_load(fd, &q[2], seed % 3, symbols_of(seed % 3, symbols), &cb))
+			queue_submit(&q[2], &cb);
 		for (i = 0; i < 8 && !q[0].status->error; i++) {
 			p[4096 * i] = i;
 			m[4096 * i] = i;
@@ -96,9 +90,21 @@ static void busy(unsigned int seed)
 		munmap(p, SIZE);
 		munmap(m, SIZE);
 		queue_unmap(&q[1]);
+		queue_unmap(&q[2]);
 		close(w.eventfd);
 		close(fd);
 	}
+}
+
+/* Loads a job and starts it. */
+static int run_job(int fd, struct queue *q, enum job_kind kind, const uint64_t *symbols)
+{
+	struct spyre_cb cb;
+	int ret = job_load(fd, q, kind, symbols, &cb);
+
+	if (!ret)
+		queue_submit(q, &cb);
+	return ret;
 }
 
 static pid_t start_busy(unsigned int seed)
@@ -113,45 +119,22 @@ static pid_t start_busy(unsigned int seed)
 }
 
 FIXTURE(life) {
+	struct baseline base;
 	int fd;
-	struct drm_spyre_memory_info memory;
-	struct drm_spyre_limits limits;
 };
 
 FIXTURE_SETUP(life)
 {
+	baseline_take(&self->base);
 	self->fd = card_open();
 	ASSERT_GE(self->fd, 0);
-	self->memory = memory_info(self->fd);
-	self->limits = limits(self->fd);
 }
 
-FIXTURE_TEARDOWN(life)
+/* Whatever the test left went with its process, mappings included. */
+FIXTURE_TEARDOWN_PARENT(life)
 {
-	close(self->fd);
-}
-
-static int back_to_baseline(int fd, const struct drm_spyre_memory_info *m,
-			    const struct drm_spyre_limits *l)
-{
-	struct drm_spyre_memory_info now;
-	struct drm_spyre_limits lim;
-	int i;
-
-	/* A killed process is waited for, its last file reference may go a moment later. */
-	for (i = 0; i < 100; i++) {
-		now = memory_info(fd);
-		lim = limits(fd);
-		if (now.used == m->used && now.table_used == m->table_used &&
-		    lim.contexts_used == l->contexts_used && lim.queues_used == l->queues_used)
-			return 0;
-		usleep(50000);
-	}
-	fprintf(stderr, "# used %llu tables %llu contexts %u queues %u, before %llu %llu %u %u\n",
-		(unsigned long long)now.used, (unsigned long long)now.table_used,
-		lim.contexts_used, lim.queues_used, (unsigned long long)m->used,
-		(unsigned long long)m->table_used, l->contexts_used, l->queues_used);
-	return -1;
+	EXPECT_EQ(0, card_works());
+	EXPECT_EQ(0, back_to_baseline(&self->base));
 }
 
 /* Wherever it was. */
@@ -168,7 +151,7 @@ TEST_F_TIMEOUT(life, killed_at_any_point, 180)
 		kill(pid, SIGKILL);
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	}
-	EXPECT_EQ(0, back_to_baseline(self->fd, &self->memory, &self->limits));
+	EXPECT_EQ(0, back_to_baseline(&self->base));
 	EXPECT_EQ(0, card_works());
 }
 
@@ -179,15 +162,15 @@ TEST_F_TIMEOUT(life, killed_after_every_step, 180)
 	int status;
 	pid_t pid;
 
-	for (step = 0; step < 12; step++) {
+	for (step = 0; step < 16; step++) {
 		pid = fork();
 		ASSERT_GE(pid, 0);
 		if (!pid) {
 			struct spyre_cb cb;
 			uint32_t host = 0, dev = 0, at = 0;
-			uint64_t hmva = 0, dmva = 0;
-			struct queue q;
-			int fd = -1;
+			uint64_t hmva = 0, dmva = 0, symbols[2];
+			struct queue q, dead;
+			int fd = -1, other;
 			uint8_t *p;
 
 #define STEP(what) do { what; if (at++ == step) kill(getpid(), SIGKILL); } while (0)
@@ -202,6 +185,15 @@ TEST_F_TIMEOUT(life, killed_after_every_step, 180)
 			cb = cb_dma(SPYRE_CB_DMAI, dmva, hmva, SIZE);
 			STEP(queue_submit(&q, &cb));
 			STEP(queue_submit(&q, &cb); queue_submit(&q, &cb));
+			symbols[0] = dmva;
+			symbols[1] = dmva + 128;
+			STEP(if (run_job(fd, &q, JOB_COPY, symbols)) _exit(3));
+			/* In a context of its own: its failure would be the other queue's too. */
+			other = card_open();
+			STEP(if (queue_open(other, 64, 1, &dead) || run_job(other, &dead, JOB_DEADLOCK, NULL)) _exit(4));
+			/* It has begun before the process is killed. */
+			STEP(if (run_job(fd, &q, JOB_ENDLESS, NULL)) _exit(5); usleep(100000));
+			STEP(queue_submit(&q, &cb));
 			cb = cb_wait_host(hmva, 1);
 			STEP(queue_submit(&q, &cb));
 			alarm(1);
@@ -210,9 +202,53 @@ TEST_F_TIMEOUT(life, killed_after_every_step, 180)
 		}
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
 		ASSERT_TRUE(WIFSIGNALED(status));
-		ASSERT_EQ(0, back_to_baseline(self->fd, &self->memory, &self->limits)) TH_LOG("step %u", step);
+		ASSERT_EQ(0, back_to_baseline(&self->base)) TH_LOG("step %u", step);
 	}
 	EXPECT_EQ(0, card_works());
+}
+
+/* While all cores run what never ends: the card goes on for others, and nothing is left. */
+TEST_F_TIMEOUT(life, killed_in_the_middle_of_jobs, 180)
+{
+	enum job_kind kind;
+	int status, ready[2], round;
+	char c;
+	pid_t pid;
+
+	for (round = 0; round < 6; round++) {
+		kind = round % 3;
+		ASSERT_EQ(0, pipe(ready));
+		pid = fork();
+		ASSERT_GE(pid, 0);
+		if (!pid) {
+			uint32_t dev;
+			uint64_t at[2] = {};
+			struct queue q[4];
+			int fd = card_open(), i;
+
+			if (bo_create(fd, PAGE2M, DRM_SPYRE_BO_DEVICE, &dev) || vm_map(fd, dev, 0, 0, &at[0]))
+				_exit(1);
+			at[1] = at[0] + 128;
+			for (i = 0; i < 4; i++)
+				if (queue_open(fd, 64, i % 2, &q[i]) ||
+				    run_job(fd, &q[i], kind, symbols_of(kind, at)))
+					_exit(2);
+			if (write(ready[1], "x", 1) != 1)
+				_exit(3);
+			for (;;)
+				pause();
+		}
+		close(ready[1]);
+		ASSERT_EQ(1, read(ready[0], &c, 1));
+		close(ready[0]);
+		if (round > 2)
+			usleep(100000);
+		kill(pid, SIGKILL);
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		ASSERT_TRUE(WIFSIGNALED(status));
+		ASSERT_EQ(0, card_works());
+		ASSERT_EQ(0, back_to_baseline(&self->base)) TH_LOG("round %d", round);
+	}
 }
 
 TEST_F(life, killed_while_waiting)
@@ -234,31 +270,14 @@ TEST_F(life, killed_while_waiting)
 	kill(pid, SIGKILL);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFSIGNALED(status));
-	EXPECT_EQ(0, back_to_baseline(self->fd, &self->memory, &self->limits));
+	EXPECT_EQ(0, back_to_baseline(&self->base));
 }
 
 TEST_F(life, rmmod_with_open_file)
 {
 	ASSERT_EQ(-1, syscall(SYS_delete_module, "spyre", O_NONBLOCK));
-	/* EBUSY or, from the module core, EAGAIN or EWOULDBLOCK: in use either way. */
-	EXPECT_TRUE(errno == EBUSY || errno == EWOULDBLOCK);
+	EXPECT_EQ(EWOULDBLOCK, errno);
 	EXPECT_EQ(0, card_works());
-}
-
-static int driver_file(const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/spyre/%s", name);
-	return write_file(path, card_pci());
-}
-
-static int pci_file(const char *name, const char *text)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", card_pci(), name);
-	return write_file(path, text);
 }
 
 /* Old files: ENODEV, mappings without SIGBUS, final status. */
@@ -267,9 +286,7 @@ static int check_stale(int fd, struct queue *q, volatile uint64_t *dev, volatile
 {
 	uint32_t h;
 	struct drm_spyre_device_info info;
-	uint32_t gen = q->status->generation;
 
-	(void)gen;
 	if (bo_create(fd, 4096, DRM_SPYRE_BO_HOST, &h) != -ENODEV)
 		return 1;
 	if (query(fd, DRM_SPYRE_QUERY_DEVICE, &info, sizeof(info)) != -ENODEV)
@@ -329,7 +346,7 @@ TEST_F_TIMEOUT(life, unbind_under_load, 120)
 	/* With the last file of the old life gone the new one is as clean as ever. */
 	self->fd = card_open();
 	ASSERT_GE(self->fd, 0);
-	EXPECT_EQ(0, back_to_baseline(self->fd, &self->memory, &self->limits));
+	EXPECT_EQ(0, back_to_baseline(&self->base));
 }
 
 TEST_F_TIMEOUT(life, function_reset_under_load, 120)
@@ -373,9 +390,6 @@ TEST_F_TIMEOUT(life, function_reset_under_load, 120)
 	ASSERT_EQ(0, query(fd, DRM_SPYRE_QUERY_DEVICE, &after, sizeof(after)));
 	EXPECT_GT(after.reset_generation, before.reset_generation);
 	EXPECT_EQ(SPYRE_STATE_ONLINE, after.state);
-	/* The old file still holds a stale buffer: it counts no more. */
-	EXPECT_EQ(0, back_to_baseline(fd, &self->memory, &self->limits));
-	queue_unmap(&q);
 	close(fd);
 }
 
@@ -398,18 +412,47 @@ TEST_F_TIMEOUT(life, reset_ends_waits, 60)
 	EXPECT_EQ(0, card_works());
 }
 
-TEST_F_TIMEOUT(life, module_reload, 120)
+/* SPYRE_MODULE, or what was built for the running kernel beside this program. */
+static int open_module(void)
 {
-	int fd;
+	const char *named = getenv("SPYRE_MODULE");
+	char exe[PATH_MAX], path[PATH_MAX + 128];
+	struct utsname u;
+	ssize_t n;
+	int i, fd;
 
+	if (named)
+		return open(named, O_RDONLY | O_CLOEXEC);
+	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	if (n < 0 || uname(&u))
+		return -1;
+	exe[n] = 0;
+	/* BUILD/tests/kselftest/NAME */
+	for (i = 0; i < 3; i++)
+		*strrchr(exe, '/') = 0;
+	snprintf(path, sizeof(path), "%s/kernel-%s/spyre.ko", exe, u.release);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "%s/kernel/spyre.ko", exe);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Twenty lives of the module, each with work done and thrown away. */
+TEST_F_TIMEOUT(life, module_reload, 180)
+{
+	int module = open_module(), i;
+
+	ASSERT_GE(module, 0);
 	/* Nobody else has the card open while tests run. */
 	close(self->fd);
-	ASSERT_EQ(0, driver_file("unbind"));
-	ASSERT_EQ(0, driver_file("bind"));
-	fd = card_open();
-	ASSERT_GE(fd, 0);
-	EXPECT_EQ(0, card_works());
-	self->fd = fd;
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(0, card_works());
+		ASSERT_EQ(0, syscall(SYS_delete_module, "spyre", O_NONBLOCK)) TH_LOG("round %d: %d", i, errno);
+		EXPECT_NE(0, access("/sys/module/spyre", F_OK));
+		ASSERT_EQ(0, syscall(SYS_finit_module, module, "", 0)) TH_LOG("round %d: %d", i, errno);
+	}
+	close(module);
 }
 
 TEST_HARNESS_MAIN

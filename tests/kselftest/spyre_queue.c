@@ -5,12 +5,15 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +22,6 @@
 #include "spyre_test.h"
 
 #define SIZE	(4 * MB)
-#define WAIT_MS	20000
 
 FIXTURE(queue) {
 	int fd;
@@ -27,10 +29,12 @@ FIXTURE(queue) {
 	uint32_t host, dev;
 	uint64_t hmva, dmva;
 	uint8_t *p;
+	struct baseline base;
 };
 
 FIXTURE_SETUP(queue)
 {
+	baseline_take(&self->base);
 	self->fd = card_open();
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &self->host));
@@ -42,29 +46,10 @@ FIXTURE_SETUP(queue)
 	ASSERT_EQ(0, queue_open(self->fd, 256, 1, &self->q));
 }
 
-FIXTURE_TEARDOWN(queue)
+/* Whatever the test left went with its process, mappings included. */
+FIXTURE_TEARDOWN_PARENT(queue)
 {
-	munmap(self->p, SIZE);
-	queue_unmap(&self->q);
-	close(self->fd);
-}
-
-/* Someone else's queue still works: what every test below must leave behind. */
-static int card_works(void)
-{
-	struct spyre_cb cb = cb_nop();
-	struct queue q;
-	int fd = card_open(), ret;
-
-	if (fd < 0)
-		return fd;
-	ret = queue_open(fd, 64, 1, &q);
-	if (!ret) {
-		ret = queue_wait(&q, queue_submit(&q, &cb), WAIT_MS);
-		queue_unmap(&q);
-	}
-	close(fd);
-	return ret;
+	EXPECT_EQ(0, back_to_baseline(&self->base));
 }
 
 TEST_F(queue, nop)
@@ -159,6 +144,96 @@ TEST_F(queue, usage_and_fdinfo)
 	EXPECT_NE(NULL, strstr(buf, "drm-total-device:\t4096 KiB"));
 }
 
+/* Microwatts, millidegrees, or -errno; by the name of hwmon's attribute. */
+static long hwmon(const char *name)
+{
+	char path[256], buf[64];
+	glob_t g;
+	int ret;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/hwmon/hwmon*/%s", card_pci(), name);
+	if (glob(path, 0, NULL, &g))
+		return -ENOENT;
+	ret = read_file(g.gl_pathv[0], buf, sizeof(buf));
+	globfree(&g);
+	return ret ? ret : atol(buf);
+}
+
+TEST_F(queue, hwmon)
+{
+	struct spyre_cb in = cb_dma(SPYRE_CB_DMAI, self->dmva, self->hmva, SIZE);
+	long idle, busy = 0, temp = hwmon("temp1_input");
+	int i;
+
+	EXPECT_GT(temp, 10000);
+	EXPECT_LT(temp, hwmon("temp1_max"));
+	EXPECT_LT(hwmon("temp1_max"), hwmon("temp1_crit"));
+	EXPECT_EQ(0, hwmon("temp1_max_alarm"));
+	idle = hwmon("power1_input");
+	EXPECT_GT(idle, 0);
+	EXPECT_LT(idle, hwmon("power1_max"));
+	/* Work costs power. A reading is at most 100 ms old. */
+	for (i = 0; i < 100 && busy <= idle; i++) {
+		int64_t end = after_ms(120);
+
+		while (after_ms(0) < end)
+			queue_submit(&self->q, &in);
+		busy = hwmon("power1_input");
+	}
+	EXPECT_GT(busy, idle);
+	EXPECT_LE(busy, hwmon("power1_max"));
+	ASSERT_EQ(0, queue_wait(&self->q, self->q.tail - 1, WAIT_MS));
+}
+
+#define TRACING "/sys/kernel/tracing/"
+
+TEST_F(queue, tracepoints)
+{
+	static const char * const events[] = {
+		"spyre_bind:", "spyre_unbind:", "spyre_queue_create:", "spyre_queue_destroy:",
+		"spyre_queue_event:", "spyre_wait_begin:", "spyre_wait_end:", "spyre_mbox_call:",
+		"spyre_mbox_event:", "spyre_ras:",
+	};
+	struct spyre_cb cb = cb_signal_host(self->hmva + 64, 1);
+	static char trace[1 << 20];
+	size_t n = 0;
+	ssize_t got;
+	unsigned int i;
+	struct queue q;
+	int fd;
+
+	mount("tracefs", TRACING, "tracefs", 0, NULL);
+	ASSERT_EQ(0, write_file(TRACING "trace", "\n"));
+	ASSERT_EQ(0, write_file(TRACING "events/spyre/enable", "1"));
+	ASSERT_EQ(0, queue_open(self->fd, 64, 1, &q));
+	usleep(100000);
+	/* A parked queue: the wait begins before the signal. */
+	{
+		struct spyre_cb wait = cb_wait_host(self->hmva + 8, 1);
+
+		queue_submit(&q, &wait);
+		queue_submit(&q, &cb);
+		EXPECT_EQ(-ETIME, wait_fence(self->fd, self->host, 64, 1, after_ms(100)));
+		*(volatile uint64_t *)(self->p + 8) = 1;
+		*q.doorbell = q.tail;
+		EXPECT_EQ(0, wait_fence(self->fd, self->host, 64, 1, after_ms(WAIT_MS)));
+	}
+	ASSERT_EQ(0, vm_unmap(self->fd, self->dmva, 0));
+	ASSERT_EQ(0, vm_map(self->fd, self->dev, 0, 1, &self->dmva));
+	cb = cb_fill(6 * SPYRE_SEGMENT_SIZE, 128, 0);
+	ASSERT_EQ(SPYRE_ERR_FAULT, queue_wait(&q, queue_submit(&q, &cb), WAIT_MS));
+	ASSERT_EQ(0, queue_close(&q));
+	usleep(200000);
+	ASSERT_EQ(0, write_file(TRACING "events/spyre/enable", "0"));
+	fd = open(TRACING "trace", O_RDONLY);
+	ASSERT_GE(fd, 0);
+	while (n < sizeof(trace) - 1 && (got = read(fd, trace + n, sizeof(trace) - 1 - n)) > 0)
+		n += got;
+	close(fd);
+	for (i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		EXPECT_NE(NULL, strstr(trace, events[i])) TH_LOG("%s", events[i]);
+}
+
 TEST_F(queue, signal_wakes_wait)
 {
 	uint64_t i;
@@ -219,7 +294,7 @@ TEST_F(queue, eventfd_fires)
 	close(w.eventfd);
 }
 
-/* The same buffer in another context: its signal wakes us too. */
+/* A tail that nobody rang for is seen when the kernel rings. */
 TEST_F(queue, kick)
 {
 	struct drm_spyre_queue_id id = { .queue = self->q.id };
@@ -290,7 +365,7 @@ TEST_F(queue, faults)
 	EXPECT_EQ(5 * SPYRE_SEGMENT_SIZE, self->q.response[i].rb_hmierr_addr);
 	EXPECT_EQ(-EIO, wait_queue(self->fd, self->q.id, i + 5, after_ms(WAIT_MS)));
 	ASSERT_EQ(0, reset(&self->q));
-	/* Host memory that is not bound: the ring's own addresses included. */
+	/* Host memory that is not bound. */
 	cb = cb_dma(SPYRE_CB_DMAI, self->dmva, self->hmva + (1ull << 33), 4096);
 	ASSERT_EQ(SPYRE_ERR_FAULT, expect_error(&self->q, &cb));
 	ASSERT_EQ(0, reset(&self->q));
@@ -306,9 +381,11 @@ TEST_F(queue, faults)
 TEST_F(queue, unaligned_device_address)
 {
 	struct spyre_cb cb = cb_dma(SPYRE_CB_DMAI, self->dmva + 64, self->hmva, 128);
-	int status = expect_error(&self->q, &cb);
 
-	EXPECT_TRUE(status == SPYRE_ERR_BAD_CB || status == SPYRE_ERR_FAULT);
+	uint32_t i = queue_submit(&self->q, &cb);
+
+	EXPECT_EQ(SPYRE_ERR_FAULT, queue_wait(&self->q, i, WAIT_MS));
+	EXPECT_EQ(SPYRE_SYN_UNALIGNED, self->q.response[i].rb_hmierr_syndrome);
 	EXPECT_EQ(0, card_works());
 }
 
@@ -332,24 +409,116 @@ TEST_F(queue, readonly_binding)
 	EXPECT_EQ(0, expect_error(&self->q, &cb));
 }
 
-/* No control block reaches status page or ring: whatever HMVA they have. */
+/*
+ * No control block reaches status page or ring. Their addresses are not told, but they lie between what was
+ * bound before them and what is bound after them.
+ */
 TEST_F(queue, own_status_page_is_out_of_reach)
 {
+	uint64_t own = ((self->q.ring_size + self->q.status_size) + 4095) & ~4095ull;
+	uint64_t addr, behind, tried = 0;
+	uint32_t gen = self->q.status->generation, h;
 	struct spyre_cb cb;
-	uint64_t addr;
-	uint32_t gen = self->q.status->generation;
 
-	for (addr = PAGE2M; addr < PAGE2M + 64 * 4096; addr += 4096) {
+	ASSERT_EQ(0, bo_create(self->fd, 4096, DRM_SPYRE_BO_HOST, &h));
+	ASSERT_EQ(0, vm_map(self->fd, h, 0, 0, &behind));
+	/* The queue's pages fill all between the two buffers. */
+	ASSERT_EQ(self->hmva + SIZE + own, behind);
+	for (addr = self->hmva + SIZE; addr < behind; addr += 4096, tried += 4096) {
 		int ret;
 
-		if (addr >= self->hmva && addr < self->hmva + SIZE)
-			continue;
 		cb = cb_dma(SPYRE_CB_DMAO, addr, self->dmva, 64);
 		ret = expect_error(&self->q, &cb);
 		ASSERT_EQ(SPYRE_ERR_FAULT, ret) TH_LOG("HMVA 0x%llx", (unsigned long long)addr);
 		ASSERT_EQ(0, reset(&self->q));
+		cb = cb_dma(SPYRE_CB_DMAI, self->dmva, addr, 64);
+		ret = expect_error(&self->q, &cb);
+		ASSERT_EQ(SPYRE_ERR_FAULT, ret) TH_LOG("HMVA 0x%llx", (unsigned long long)addr);
+		ASSERT_EQ(0, reset(&self->q));
 	}
+	EXPECT_EQ(own, tried);
 	EXPECT_EQ(gen, self->q.status->generation);
+	cb = cb_dma(SPYRE_CB_DMAO, behind, self->dmva, 64);
+	EXPECT_EQ(0, expect_error(&self->q, &cb));
+}
+
+/* Jobs: one that works, and those that do wrong, each with its status. */
+TEST_F(queue, compute)
+{
+	uint64_t at[2] = { self->dmva, self->dmva + 128 };
+	struct spyre_cb cb, copy;
+	uint32_t i;
+
+	for (i = 0; i < 128; i++)
+		self->p[i] = i + 1;
+	copy = cb_dma(SPYRE_CB_DMAI, at[0], self->hmva, 128);
+	ASSERT_EQ(0, expect_error(&self->q, &copy));
+	ASSERT_EQ(0, job_load(self->fd, &self->q, JOB_COPY, at, &cb));
+	i = queue_submit(&self->q, &cb);
+	ASSERT_EQ(0, queue_wait(&self->q, i, WAIT_MS));
+	EXPECT_EQ(SPYRE_OK, self->q.response[i].status);
+	EXPECT_NE(0, self->q.response[i].cycles);
+	copy = cb_dma(SPYRE_CB_DMAO, self->hmva + 4096, at[1], 128);
+	ASSERT_EQ(0, expect_error(&self->q, &copy));
+	EXPECT_EQ(0, memcmp(self->p, self->p + 4096, 128));
+	/* Not as many symbols as it was built for. */
+	cb.u.compute.nsymbols = 1;
+	ASSERT_EQ(SPYRE_ERR_SYMBOLS, expect_error(&self->q, &cb));
+	ASSERT_EQ(0, reset(&self->q));
+	ASSERT_EQ(0, job_load(self->fd, &self->q, JOB_DEADLOCK, NULL, &cb));
+	ASSERT_EQ(SPYRE_ERR_DEADLOCK, expect_error(&self->q, &cb));
+	ASSERT_EQ(0, reset(&self->q));
+	ASSERT_EQ(0, job_load(self->fd, &self->q, JOB_ENDLESS, NULL, &cb));
+	cb.timeout = SPYRE_SOC_HZ / 1000;
+	ASSERT_EQ(SPYRE_ERR_TIMEOUT, expect_error(&self->q, &cb));
+	ASSERT_EQ(0, reset(&self->q));
+	EXPECT_EQ(0, card_works());
+}
+
+/* A program writes where its context may only read. */
+TEST_F(queue, program_and_readonly_binding)
+{
+	uint64_t at[2] = { self->dmva };
+	struct spyre_cb cb;
+	uint32_t dev, i;
+
+	ASSERT_EQ(0, bo_create(self->fd, PAGE2M, DRM_SPYRE_BO_DEVICE, &dev));
+	ASSERT_EQ(0, vm_map(self->fd, dev, DRM_SPYRE_VM_READONLY, 2, &at[1]));
+	ASSERT_EQ(0, job_load(self->fd, &self->q, JOB_COPY, at, &cb));
+	i = queue_submit(&self->q, &cb);
+	ASSERT_EQ(SPYRE_ERR_FAULT, queue_wait(&self->q, i, WAIT_MS));
+	EXPECT_EQ(SPYRE_SYN_PERMISSION, self->q.response[i].rb_hmierr_syndrome);
+	EXPECT_EQ(at[1], self->q.response[i].rb_hmierr_addr);
+	ASSERT_EQ(0, reset(&self->q));
+	/* The other way round it may. */
+	at[0] = at[1];
+	at[1] = self->dmva;
+	ASSERT_EQ(0, job_load(self->fd, &self->q, JOB_COPY, at, &cb));
+	EXPECT_EQ(0, expect_error(&self->q, &cb));
+}
+
+/* Ids and addresses that are real, of somebody else. */
+TEST_F(queue, foreign_ids)
+{
+	struct drm_spyre_queue_id id = { .queue = self->q.id };
+	struct spyre_cb cb = cb_nop();
+	int other = card_open();
+	uint32_t h;
+	uint64_t addr;
+
+	ASSERT_GE(other, 0);
+	/* With a context, which has neither queues nor this binding. */
+	ASSERT_EQ(0, bo_create(other, 4096, DRM_SPYRE_BO_DEVICE, &h));
+	ASSERT_EQ(0, vm_map(other, h, 0, 5, &addr));
+	EXPECT_EQ(-ENOENT, call(other, DRM_IOCTL_SPYRE_QUEUE_DESTROY, &id));
+	EXPECT_EQ(-ENOENT, call(other, DRM_IOCTL_SPYRE_QUEUE_RESET, &id));
+	EXPECT_EQ(-ENOENT, call(other, DRM_IOCTL_SPYRE_QUEUE_KICK, &id));
+	EXPECT_EQ(-ENOENT, wait_queue(other, id.queue, 0, 0));
+	EXPECT_EQ(-ENOENT, vm_unmap(other, self->dmva, 0));
+	EXPECT_EQ(-ENOENT, vm_unmap(other, self->hmva, 1));
+	cb = cb_dma(SPYRE_CB_DMAI, self->dmva, self->hmva, SIZE);
+	EXPECT_EQ(0, expect_error(&self->q, &cb));
+	close(other);
 }
 
 TEST_F(queue, unbind_takes_effect)

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <spyreprog.h>
+
 #include "spyre_test.h"
 
 static char pci_name[64];
@@ -252,6 +254,169 @@ int queue_wait(struct queue *q, uint32_t entry, unsigned int ms)
 	}
 }
 
+int driver_file(const char *name)
+{
+	static char pci[64];
+	char path[128];
+
+	/* Without a driver there is no node that leads to the function. */
+	if (!*pci)
+		snprintf(pci, sizeof(pci), "%s", card_pci());
+	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/spyre/%s", name);
+	return write_file(path, pci);
+}
+
+int pci_file(const char *name, const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", card_pci(), name);
+	return write_file(path, text);
+}
+
+int card_works(void)
+{
+	struct spyre_cb cb = cb_nop();
+	struct queue q;
+	int fd = card_open(), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = queue_open(fd, 64, 1, &q);
+	if (!ret) {
+		ret = queue_wait(&q, queue_submit(&q, &cb), WAIT_MS);
+		queue_unmap(&q);
+	}
+	close(fd);
+	return ret;
+}
+
+void baseline_take(struct baseline *b)
+{
+	struct drm_spyre_memory_info m;
+	struct drm_spyre_limits l;
+	unsigned long long pages = 0;
+	char buf[1024], *at;
+	int fd = card_open();
+
+	m = memory_info(fd);
+	l = limits(fd);
+	close(fd);
+	*b = (struct baseline){
+		.memory = m.used, .tables = m.table_used,
+		.contexts = l.contexts_used, .queues = l.queues_used,
+	};
+	if (read_file(debugfs_path("memory"), buf, sizeof(buf)))
+		return;
+	at = strstr(buf, "objects ");
+	if (at && sscanf(at, "objects %u host-pages %llu", &b->objects, &pages) == 2)
+		b->host_pages = pages;
+}
+
+int back_to_baseline(const struct baseline *b)
+{
+	struct baseline now;
+	int i;
+
+	/* The last reference of a file goes a moment after the process. */
+	for (i = 0; i < 100; i++) {
+		baseline_take(&now);
+		if (now.memory == b->memory && now.tables == b->tables &&
+		    now.host_pages == b->host_pages && now.objects == b->objects &&
+		    now.contexts == b->contexts && now.queues == b->queues)
+			return 0;
+		usleep(50000);
+	}
+	fprintf(stderr, "# memory %llu tables %llu host pages %llu objects %u contexts %u queues %u, before %llu %llu %llu %u %u %u\n",
+		(unsigned long long)now.memory, (unsigned long long)now.tables,
+		(unsigned long long)now.host_pages, now.objects, now.contexts, now.queues,
+		(unsigned long long)b->memory, (unsigned long long)b->tables,
+		(unsigned long long)b->host_pages, b->objects, b->contexts, b->queues);
+	return -1;
+}
+
+static struct spyreprog_job *build_job(enum job_kind kind)
+{
+	struct spyreprog_job *job = spyreprog_job_new();
+	int p = spyreprog_job_program(job, SPYRE_UNIT_L3LU), u, i;
+
+	switch (kind) {
+	case JOB_COPY:
+		sp_l3(job, p, SPYRE_OP_L3_LDU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 1, 0, 0, 0);
+		sp_send(job, p, 1, 0);
+		u = spyreprog_job_unit(job, 0, SPYRE_UNIT_L3LU, 0, p);
+		spyreprog_job_init(job, u, SPYRE_EAR0, 0, 0);
+		p = spyreprog_job_program(job, SPYRE_UNIT_L3SU);
+		sp_wait(job, p, 1, 1);
+		sp_l3(job, p, SPYRE_OP_L3_STU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 1, 0, 0, 0);
+		u = spyreprog_job_unit(job, 0, SPYRE_UNIT_L3SU, 0, p);
+		spyreprog_job_init(job, u, SPYRE_EAR0, 1, 0);
+		break;
+	case JOB_DEADLOCK:
+		sp_wait(job, p, 3, 1);
+		for (i = 0; i < 4; i++)
+			spyreprog_job_unit(job, i, SPYRE_UNIT_L3LU, 0, p);
+		break;
+	case JOB_ENDLESS:
+		/* Below the card's cap of modelled cycles, which would end it before it starts. */
+		sp_loop(job, p, 60);
+		sp_loop(job, p, 60000);
+		sp_loop(job, p, 60000);
+		sp_addimm(job, p, SPYRE_LAR0, 128);
+		for (i = 0; i < 3; i++)
+			sp_end(job, p);
+		spyreprog_job_unit(job, 0, SPYRE_UNIT_L3LU, 0, p);
+		break;
+	}
+	return job;
+}
+
+int job_load(int fd, struct queue *q, enum job_kind kind, const uint64_t symbols[2], struct spyre_cb *cb)
+{
+	struct spyreprog_job *job = build_job(kind);
+	struct spyre_cb copy;
+	uint32_t host, dev;
+	uint64_t hmva, dmva, *p;
+	void *data;
+	size_t size;
+	int ret;
+
+	ret = spyreprog_job_finish(job, &data, &size);
+	if (ret)
+		fprintf(stderr, "# %s\n", spyreprog_job_error(job));
+	spyreprog_job_free(job);
+	if (ret)
+		return -EINVAL;
+	ret = bo_create(fd, PAGE2M, DRM_SPYRE_BO_HOST, &host);
+	if (!ret)
+		ret = bo_create(fd, PAGE2M, DRM_SPYRE_BO_DEVICE, &dev);
+	if (!ret)
+		ret = vm_map(fd, host, 0, 0, &hmva);
+	if (!ret)
+		ret = vm_map(fd, dev, 0, 7, &dmva);
+	p = ret ? NULL : bo_map(fd, host, PAGE2M, PROT_READ | PROT_WRITE);
+	if (!p) {
+		free(data);
+		return ret ? ret : -errno;
+	}
+	memcpy(p, data, size);
+	free(data);
+	/* Symbols stay in host memory, behind the job. */
+	if (symbols)
+		memcpy(p + MB / 8, symbols, 2 * sizeof(*symbols));
+	munmap(p, PAGE2M);
+	copy = cb_dma(SPYRE_CB_DMAI, dmva, hmva, (size + 127) & ~127ull);
+	ret = queue_wait(q, queue_submit(q, &copy), WAIT_MS);
+	*cb = (struct spyre_cb){
+		.type = SPYRE_CB_COMPUTE,
+		.flags = SPYRE_CB_F_RESPONSE | SPYRE_CB_F_BARRIER | (symbols ? SPYRE_CB_F_SYM_HOST : 0),
+	};
+	cb->u.compute.bootaddr = dmva;
+	cb->u.compute.symbols = symbols ? hmva + MB : 0;
+	cb->u.compute.nsymbols = symbols ? 2 : 0;
+	return ret;
+}
+
 struct spyre_cb cb_nop(void)
 {
 	return (struct spyre_cb){ .type = SPYRE_CB_NOP, .flags = SPYRE_CB_F_RESPONSE };
@@ -394,4 +559,16 @@ bool log_has(const char *text)
 
 	free(log);
 	return found;
+}
+
+int wait_log(const char *text)
+{
+	int i;
+
+	for (i = 0; i < 600; i++) {
+		if (log_has(text))
+			return 0;
+		usleep(50000);
+	}
+	return -ETIME;
 }

@@ -21,6 +21,34 @@ int card_open(void);
 /* "0000:01:00.0" of that card. */
 const char *card_pci(void);
 
+/* What a busy machine needs for anything that is expected to end. */
+#define WAIT_MS	20000
+
+/* "bind" or "unbind": what the driver is told about that card. 0 or -errno. */
+int driver_file(const char *name);
+/* Writes into a sysfs file of the card's PCI function. 0 or -errno. */
+int pci_file(const char *name, const char *text);
+
+/* A new file, context and queue work: 0, or what queue_wait() and others say. */
+int card_works(void);
+
+/* What the driver holds for its users. */
+struct baseline {
+	uint64_t memory, tables, host_pages;
+	uint32_t contexts, queues, objects;
+};
+
+void baseline_take(struct baseline *b);
+/* 0 when the driver holds no more and no less than then; waits a while for it, then says what differs. */
+int back_to_baseline(const struct baseline *b);
+
+/* Jobs on the cores. */
+enum job_kind {
+	JOB_COPY,	/* moves the stick at symbol 0 to symbol 1 */
+	JOB_DEADLOCK,	/* waits for what nobody sends */
+	JOB_ENDLESS,	/* for longer than any test */
+};
+
 /* 0 or -errno; goes on after EINTR. */
 int call(int fd, unsigned long request, void *arg);
 
@@ -58,6 +86,12 @@ uint32_t queue_submit(struct queue *q, const struct spyre_cb *cb);
 /* 0: the entry and all before it are done; else enum spyre_status of the queue, or -ETIME. */
 int queue_wait(struct queue *q, uint32_t entry, unsigned int ms);
 
+/*
+ * Loads a job into segment 7 by a copy on @q, and makes the control block that runs it. symbols: two DMVAs
+ * for JOB_COPY, else unused. 0 or -errno, or enum spyre_status of the copy.
+ */
+int job_load(int fd, struct queue *q, enum job_kind kind, const uint64_t symbols[2], struct spyre_cb *cb);
+
 struct spyre_cb cb_nop(void);
 struct spyre_cb cb_fill(uint64_t dst, uint64_t bytes, uint64_t pattern);
 struct spyre_cb cb_dma(unsigned int type, uint64_t dst, uint64_t src, uint64_t bytes);
@@ -77,5 +111,7 @@ const char *debugfs_path(const char *name);
 /* Lines of the kernel log since the mark that contain text. */
 void log_mark(void);
 bool log_has(const char *text);
+/* Waits for that, half a minute at most. 0 or -ETIME. */
+int wait_log(const char *text);
 
 #endif

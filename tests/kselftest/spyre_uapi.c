@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +23,21 @@
 #include "spyre_test.h"
 
 FIXTURE(uapi) {
+	struct baseline base;
 	int fd;
 };
 
 FIXTURE_SETUP(uapi)
 {
+	baseline_take(&self->base);
 	self->fd = card_open();
 	ASSERT_GE(self->fd, 0);
 }
 
-FIXTURE_TEARDOWN(uapi)
+/* Whatever the test left went with its process, mappings included. */
+FIXTURE_TEARDOWN_PARENT(uapi)
 {
-	close(self->fd);
+	EXPECT_EQ(0, back_to_baseline(&self->base));
 }
 
 TEST_F(uapi, query_device)
@@ -581,6 +585,54 @@ TEST_F(uapi, eventfd_quota_and_close)
 		ret = call(fd, DRM_IOCTL_SPYRE_WAIT, &w);
 	EXPECT_EQ(-EDQUOT, ret);
 	EXPECT_EQ(0, close(fd));
+}
+
+struct canceller {
+	int fd;
+	volatile int stop;
+};
+
+static void *cancel_any(void *arg)
+{
+	struct canceller *c = arg;
+	struct drm_spyre_wait_cancel id = { .id = 1 };
+
+	while (!c->stop)
+		call(c->fd, DRM_IOCTL_SPYRE_WAIT_CANCEL, &id);
+	return NULL;
+}
+
+/* Ids are small numbers: one thread cancels what the other is just making. */
+TEST_F_TIMEOUT(uapi, eventfd_cancelled_by_another_thread, 60)
+{
+	struct drm_spyre_wait_entry e[64];
+	struct drm_spyre_wait w = {
+		.entries = (uintptr_t)e, .count = 64, .flags = DRM_SPYRE_WAIT_EVENTFD,
+		.eventfd = eventfd(0, EFD_CLOEXEC),
+	};
+	struct drm_spyre_wait_cancel id = {};
+	struct canceller c = { .fd = self->fd };
+	pthread_t thread;
+	uint32_t h;
+	int64_t end;
+	int i;
+
+	ASSERT_EQ(0, bo_create(self->fd, 4096, DRM_SPYRE_BO_HOST, &h));
+	for (i = 0; i < 64; i++)
+		e[i] = (struct drm_spyre_wait_entry){
+			.kind = DRM_SPYRE_WAIT_FENCE, .handle = h, .offset = 8 * i, .value = 1,
+		};
+	ASSERT_EQ(0, pthread_create(&thread, NULL, cancel_any, &c));
+	for (end = after_ms(3000); after_ms(0) < end;) {
+		int ret = call(self->fd, DRM_IOCTL_SPYRE_WAIT, &w);
+
+		ASSERT_EQ(0, ret);
+		id.id = w.id;
+		ret = call(self->fd, DRM_IOCTL_SPYRE_WAIT_CANCEL, &id);
+		ASSERT_TRUE(!ret || ret == -ENOENT);
+	}
+	c.stop = 1;
+	pthread_join(thread, NULL);
 }
 
 TEST_F(uapi, ras_read_refusals)
