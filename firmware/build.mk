@@ -16,7 +16,7 @@ FW_FLAGS := -std=gnu11 -O2 -g $(FW_ARCH) -mcmodel=medlow -ffreestanding -fno-bui
 # zicsr extension named finds the 64-bit one.
 FW_LIBGCC = $(shell $(FW_CROSS)gcc -march=rv32im -mabi=ilp32 -print-libgcc-file-name)
 
-FW_SRC := $(sort $(wildcard firmware/*.c))
+FW_SRC := $(filter-out firmware/layout.c,$(sort $(wildcard firmware/*.c)))
 FW_OBJ := $(FW_SRC:firmware/%.c=$(FW_DIR)/rv32/%.o) $(FW_DIR)/rv32/start.o
 
 $(FW_DIR)/rv32/%.o: firmware/%.c firmware/build.mk
@@ -29,15 +29,28 @@ $(FW_DIR)/rv32/%.o: firmware/%.S firmware/build.mk
 	$(Q)mkdir -p $(@D)
 	$(Q)$(FW_CROSS)gcc $(FW_ARCH) -g -Iinclude -MMD -MP -c -o $@ $<
 
-$(FW_ELF): $(FW_OBJ) firmware/firmware.lds
+# The headers' layout, as the compiler knows it, for the linker script and the image tool.
+FW_LAYOUT := $(FW_DIR)/layout.h
+$(FW_LAYOUT): firmware/layout.c firmware/build.mk
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(FW_CROSS)gcc $(FW_FLAGS) -MMD -MP -MF $@.d -MT $@ -S -o $(@:.h=.s) $<
+	$(Q)sed -n 's/^->\([A-Z_]*\) \(.*\)/#define \1 \2/p' $(@:.h=.s) > $@
+-include $(FW_LAYOUT).d
+
+$(FW_DIR)/firmware.lds: firmware/firmware.lds $(FW_LAYOUT)
+	$(call say,GEN,$@)
+	$(Q)$(FW_CROSS)gcc -E -P -undef -x c -include $(FW_LAYOUT) -o $@ $<
+
+$(FW_ELF): $(FW_OBJ) $(FW_DIR)/firmware.lds
 	$(call say,FWLD,$@)
 	$(Q)$(FW_CROSS)gcc $(FW_ARCH) -nostdlib -static -Wl,--gc-sections -Wl,--fatal-warnings -Wl,--no-warn-rwx-segments \
-		-Wl,-T,firmware/firmware.lds -Wl,-Map,$(FW_ELF:.elf=.map) -o $@ $(FW_OBJ) $(FW_LIBGCC)
+		-Wl,-T,$(FW_DIR)/firmware.lds -Wl,-Map,$(FW_ELF:.elf=.map) -o $@ $(FW_OBJ) $(FW_LIBGCC)
 
-$(FW_IMAGE): $(FW_ELF) firmware/mkfw.py
+$(FW_IMAGE): $(FW_ELF) $(FW_LAYOUT) firmware/mkfw.py
 	$(call say,FW,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)python3 firmware/mkfw.py --version $(FW_VERSION) $(FW_ELF) $@
+	$(Q)python3 firmware/mkfw.py --layout $(FW_LAYOUT) --version $(FW_VERSION) $(FW_ELF) $@
 
 ALL += $(FW_IMAGE)
 INSTALL_FW += $(FW_IMAGE)
