@@ -42,8 +42,11 @@ for file in "$@"; do
 		echo "${found//"$top/"/}"
 		bad=1
 	fi
-	if found=$("$source/scripts/kernel-doc" -none "$file" 2>&1 | grep -E 'warning|error'); then
+	status=0
+	found=$("$source/scripts/kernel-doc" -none "$file" 2>&1) || status=$?
+	if [ $status -ne 0 ] || grep -qE 'warning|error' <<<"$found"; then
 		echo "$found"
+		echo "kernel-doc ended with $status on $file"
 		bad=1
 	fi
 done
