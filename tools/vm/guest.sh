@@ -6,7 +6,7 @@
 #   log           the kernel log at the end
 #   in, out, err  of the command
 # The folder of this run, written by spyre-vm and visible here at the same
-# path, is named on the kernel's command line.
+# path, is named on the kernel's command line, blanks and the like as \0NNN.
 
 bb=/run/spyre-vm/busybox
 
@@ -16,7 +16,7 @@ done
 
 dir=
 for w in $(cat /proc/cmdline); do
-	case $w in spyre_vm=*) dir=${w#*=} ;; esac
+	case $w in spyre_vm=*) dir=$(printf %b "${w#*=}") ;; esac
 done
 
 mkdir -p /dev/pts /dev/shm
@@ -51,8 +51,10 @@ done
 exec 9>"$(port ctl)"
 echo booted  >&9
 
-# Sets modules, release, driver, params, console, rows, cols.
+# Sets modules, release, driver, firmware, params, console, rows, cols, kmemleak.
 . "$dir/conf"
+# Not on the kernel's command line, which splits at blanks. No newline: it would become part of the path.
+printf %s "$firmware" >/sys/module/firmware_class/parameters/path
 
 if [ ! -d "/lib/modules/$release" ]; then
 	mkdir -p /lib/modules
