@@ -9,8 +9,9 @@
 # With multiarch dpkg answers for every architecture that it knows the package of.
 native=$(dpkg --print-architecture)
 have() {
-	dpkg-query -W -f '${db:Status-Status} ${Architecture}\n' "$1" 2>/dev/null |
-		grep -qxE "installed ($native|all)"
+	# No pipe: grep that has seen enough would end dpkg-query with SIGPIPE.
+	grep -qxE "installed ($native|all)" \
+		<<<"$(dpkg-query -W -f '${db:Status-Status} ${Architecture}\n' "$1" 2>/dev/null)"
 }
 
 missing=()
