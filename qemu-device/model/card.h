@@ -508,6 +508,7 @@ static inline bool take_fault(uint32_t *count)
 void tele_init(struct spyre_card *c);
 void tele_reset(struct spyre_card *c);
 void tele_activity(struct spyre_card *c, unsigned int engine, uint64_t t0, uint64_t t1, double picojoules);
+void tele_cut(struct spyre_card *c, unsigned int engine, uint64_t end);	/* the stretch ended already */
 uint64_t tele_energy(struct spyre_card *c, uint64_t now);
 uint32_t tele_power_mw(struct spyre_card *c);
 int32_t tele_temp_mc(struct spyre_card *c);

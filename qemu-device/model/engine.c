@@ -223,17 +223,36 @@ static void run(struct engine *e)
 	add_relaxed(&e->progress, 1);
 }
 
+/*
+ * The job was cancelled and is announced at once. It held the engine until now and no longer: the next job
+ * does not begin at the end that it would have had. now: read before the locks.
+ */
+static void cut_short(struct engine *e, uint64_t now)
+{
+	uint64_t end = load_relaxed(&e->last_ts5);
+
+	if (now < e->ts1)
+		now = e->ts1;
+	if (end > now) {
+		store_relaxed(&e->last_ts5, now);
+		add_relaxed(&e->busy, now - end);
+		tele_cut(e->card, e->number, now);
+	}
+	e->ts5 = 0;
+}
+
 /* The job has run: what comes of it. Takes e->lock and gives it back. */
 static void finish(struct engine *e)
 {
 	struct spyre_card *c = e->card;
+	uint64_t now = soc_now(c);
 	bool forget;
 
 	pthread_mutex_lock(&e->lock);
 	forget = e->discard;
 	pthread_mutex_lock(&c->ann_lock);
 	if (e->rb.status == SPYRE_ERR_CANCELLED)
-		e->ts5 = 0;
+		cut_short(e, now);
 	e->done_seq = c->done_seq++;
 	store_release(&e->state, forget ? ENG_IDLE : ENG_DONE);
 	pthread_mutex_unlock(&c->ann_lock);
@@ -280,6 +299,7 @@ void engine_start(struct spyre_card *c, unsigned int n, const struct mcu_job *jo
 void engine_cancel(struct spyre_card *c, unsigned int n)
 {
 	struct engine *e = &c->engine[n];
+	uint64_t now = soc_now(c);
 
 	pthread_mutex_lock(&e->lock);
 	store_release(&e->cancel, 1);
@@ -288,7 +308,7 @@ void engine_cancel(struct spyre_card *c, unsigned int n)
 		/* Nothing is left to stop; it only must not wait for its time any more. */
 		if (e->rb.status == SPYRE_OK)
 			e->rb.status = SPYRE_ERR_CANCELLED;
-		e->ts5 = 0;
+		cut_short(e, now);
 	}
 	pthread_mutex_unlock(&c->ann_lock);
 	pthread_mutex_unlock(&e->lock);

@@ -48,6 +48,20 @@ void tele_activity(struct spyre_card *c, unsigned int engine, uint64_t t0, uint6
 	pthread_mutex_unlock(&c->tele.lock);
 }
 
+void tele_cut(struct spyre_card *c, unsigned int engine, uint64_t end)
+{
+	struct activity *a = &c->tele.act[engine];
+
+	pthread_mutex_lock(&c->tele.lock);
+	if (end <= a->t0) {
+		a->counts = 0;
+	} else if (end < a->t1) {
+		a->counts *= (double)(end - a->t0) / (double)(a->t1 - a->t0);
+		a->t1 = end;
+	}
+	pthread_mutex_unlock(&c->tele.lock);
+}
+
 static uint64_t energy(struct spyre_card *c, uint64_t now)
 {
 	double sum = idle_counts(now) + c->tele.counts;

@@ -344,6 +344,57 @@ static void test_many_faults(void **state)
 	reset();
 }
 
+/*
+ * A long job is taken off the engine with its queue, computed or not: the next one starts then, not at the
+ * end that the long one would have had.
+ */
+static void test_cancelled(void **state)
+{
+	struct ct_queue_config cfg = { .entries = 64 };
+	struct spyreprog_job *job = spyreprog_job_new();
+	struct ct_queue *other = ct_queue_new(ctx, &cfg);
+	const struct spyre_rb *rb;
+	struct spyre_cb cb;
+	void *container;
+	unsigned int i;
+	size_t size;
+	uint32_t e;
+	int p;
+
+	(void)state;
+	assert_non_null(other);
+	/* 140 s of card time, next to nothing to compute. */
+	p = spyreprog_job_program(job, SPYRE_UNIT_L3LU);
+	sp_loop(job, p, 60);
+	sp_loop(job, p, 60000);
+	sp_loop(job, p, 60000);
+	sp_addimm(job, p, SPYRE_LAR0, 128);
+	for (i = 0; i < 3; i++)
+		sp_end(job, p);
+	spyreprog_job_unit(job, 0, SPYRE_UNIT_L3LU, 0, p);
+	if (spyreprog_job_finish(job, &container, &size))
+		fail_msg("%s", spyreprog_job_error(job));
+	spyreprog_job_free(job);
+	load(container, size);
+	free(container);
+	for (i = 0; i < 2; i++) {
+		put(compute(SPYRE_PROGRAM_BASE, 0, 0), 0);
+		ct_submit(queue);
+		/* At once, then with the arithmetic done and the announcement waiting. */
+		usleep(i * 300000);
+		assert_int_equal(ct_call_id(card, SPYRE_MSG_QUEUE_RESET, queue->id, 0), SPYRE_MSG_OK);
+		queue->tail = ct_load(&queue->status->fetched);
+		queue->rung = queue->tail;
+	}
+	/* What refuses to start needs the engine too. */
+	cb = compute(SPYRE_PROGRAM_BASE + 128, 0, 0);
+	e = ct_put(other, &cb);
+	ct_submit(other);
+	rb = ct_response(other, e, CT_TIMEOUT_MS);
+	assert_non_null(rb);
+	assert_int_equal(rb->status, SPYRE_ERR_BAD_PROGRAM);
+}
+
 /* --- Hardware --------------------------------------------------------------------------------- */
 
 static void next_ras(uint32_t code, struct spyre_msg_ras *ras)
@@ -695,6 +746,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_watchdog_and_timeout, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program_fault, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_faults, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cancelled, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hardware_faults, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compute_ecc, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holes, setup, teardown),
