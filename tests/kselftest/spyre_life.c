@@ -162,7 +162,7 @@ TEST_F_TIMEOUT(life, killed_after_every_step, 180)
 	int status;
 	pid_t pid;
 
-	for (step = 0; step < 15; step++) {
+	for (step = 0; step < 16; step++) {
 		pid = fork();
 		ASSERT_GE(pid, 0);
 		if (!pid) {
@@ -191,6 +191,8 @@ TEST_F_TIMEOUT(life, killed_after_every_step, 180)
 			/* In a context of its own: its failure would be the other queue's too. */
 			other = card_open();
 			STEP(if (queue_open(other, 64, 1, &dead) || run_job(other, &dead, JOB_DEADLOCK, NULL)) _exit(4));
+			/* Long enough for its arithmetic to be done: then it waits for its modelled end. */
+			STEP(if (run_job(fd, &q, JOB_ENDLESS, NULL)) _exit(5); usleep(100000));
 			STEP(queue_submit(&q, &cb));
 			cb = cb_wait_host(hmva, 1);
 			STEP(queue_submit(&q, &cb));
