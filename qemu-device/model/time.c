@@ -94,6 +94,9 @@ struct tcore {
 	struct ldw ldw[2][PT_TILES];
 	uint64_t ldw_at[2][PT_TILES];
 	unsigned int nldw[2];
+	/* Loads given to the port, loads it has done, and when it was done with the last ones. */
+	uint32_t ldw_given[2], ldw_ended[2];
+	uint64_t ldw_end[2][PT_TILES];
 	uint8_t tile_fmt[2][PT_TILES], tile_pending[2][PT_TILES];
 	uint64_t tile_at[2][PT_TILES];
 	/* L3LU: completion of the loads in flight, and of the stream from memory. */
@@ -250,8 +253,11 @@ static bool t_send(struct sim *sim, struct tunit *u, const struct job_insn *i)
 	uint32_t mask = (uint32_t)i->imm, m, times;
 	uint64_t t;
 
-	if (u->kind == SPYRE_UNIT_PT && c->nldw[u->corelet])
-		return block(u, SPYRE_WAIT_TILE, c->ldw[u->corelet][0].tile);
+	if (u->kind == SPYRE_UNIT_PT) {
+		if (c->nldw[u->corelet])
+			return block(u, SPYRE_WAIT_TILE, c->ldw[u->corelet][0].tile);
+		u->t = max64(u->t, c->u[PORT0 + u->corelet].t);
+	}
 	u->t += CYCLE;
 	/* Where a core stands for all, all cores' sends to this one come from it. */
 	times = sim->alone && (mask & ~(1u << c->id)) ? c->weight : 1;
@@ -483,6 +489,7 @@ static bool t_port(struct sim *sim, struct tunit *u)
 			return false;
 		u->done = 0;
 		c->tile_at[x][l->tile] = u->t;
+		c->ldw_end[x][c->ldw_ended[x]++ % PT_TILES] = u->t;
 		c->tile_pending[x][l->tile]--;
 		c->nldw[x]--;
 		memmove(c->ldw[x], c->ldw[x] + 1, c->nldw[x] * sizeof(c->ldw[x][0]));
@@ -502,6 +509,8 @@ static bool t_pt(struct sim *sim, struct tunit *u, const struct job_insn *i)
 	case SPYRE_OP_PT_LDW:
 		if (c->nldw[x] == PT_TILES)
 			return block(u, SPYRE_WAIT_TILE, c->ldw[x][0].tile);
+		/* The port may be ahead here: its place is free when the load so many before is done. */
+		u->t = max64(u->t, c->ldw_end[x][c->ldw_given[x]++ % PT_TILES]);
 		c->ldw[x][c->nldw[x]] = (struct ldw){ .tile = i->a, .fmt = i->b, .fifo = i->d };
 		c->ldw_at[x][c->nldw[x]++] = u->t;
 		c->tile_pending[x][i->a]++;
@@ -629,6 +638,7 @@ static void check(struct sim *sim)
 static void run_tunit(struct sim *sim, struct tunit *u)
 {
 	struct spyre_time_probe *p;
+	uint64_t entry = u->t;
 	bool ok;
 
 	u->waits = 0;
@@ -671,6 +681,8 @@ static void run_tunit(struct sim *sim, struct tunit *u)
 				return;
 			}
 			u->t = max64(u->t, u->last);
+			if (u->kind == SPYRE_UNIT_PT)
+				u->t = max64(u->t, u->core->u[PORT0 + u->corelet].t);
 			u->state = UNIT_DONE;
 			return;
 		case SPYRE_OP_SYNC_SEND:
@@ -685,6 +697,11 @@ static void run_tunit(struct sim *sim, struct tunit *u)
 		case SPYRE_OP_L3_LDM:
 		case SPYRE_OP_L3_STU:
 		case SPYRE_OP_L3_STC:
+			/* Control took time: there may be an earlier request now. */
+			if (u->t != entry) {
+				wake(sim, u->core, u->index);
+				return;
+			}
 			ok = t_l3(sim, u, i);
 			break;
 		case SPYRE_OP_LD:
