@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A second, slow interpreter of job binaries and of their modelled time, written from the manual and
+ * include/spyre/isa.h alone: what it and the card's model agree on is not one author's mistake. It trusts the
+ * container (programs come from ref_gen.c or a test) and says so when it meets what it does not know.
+ */
+#ifndef REF_H
+#define REF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <spyre/cb.h>
+#include <spyre/isa.h>
+
+#define REF_CORES	32u
+#define REF_UNITS	16u	/* of a core: L3LU, L3SU, then seven of each corelet */
+#define REF_TILES	8u
+#define REF_ROWS	128u
+
+struct ref_insn {
+	uint8_t op, be, a, b, c, d;
+	uint16_t n;
+	int32_t imm, imm2;
+};
+
+/* A unit's program and the values its registers start with. */
+struct ref_unit {
+	const struct ref_insn *text;	/* NULL: the unit does nothing */
+	uint64_t reg[SPYRE_REGS];
+	uint8_t kind, corelet;
+};
+
+struct ref_job {
+	uint32_t cores;
+	uint64_t watchdog;
+	uint32_t groups[SPYRE_JOB_GROUPS];
+	uint32_t consts[SPYRE_JOB_CONSTS][SPYRE_LANES];
+	struct ref_unit unit[REF_CORES][REF_UNITS];
+	struct ref_insn *text;
+};
+
+/* Where a unit is in its program. */
+struct ref_seq {
+	const struct ref_insn *text;
+	uint32_t pc;
+	uint64_t reg[SPYRE_REGS];
+	unsigned int depth;
+	struct {
+		uint32_t first;
+		uint64_t left;
+	} block[SPYRE_LOOPS];
+	uint64_t retired;	/* instructions completed */
+};
+
+/* Decodes a container with the symbols of its launch. Free with ref_job_free(). */
+struct ref_job *ref_job_decode(const uint8_t *container, size_t size, const uint64_t *symbols);
+void ref_job_free(struct ref_job *job);
+/* The core whose SFP reads what core's writes into the ring. */
+unsigned int ref_ring_to(const struct ref_job *job, unsigned int core, unsigned int corelet);
+
+void ref_seq_start(struct ref_seq *s, const struct ref_unit *u);
+static inline const struct ref_insn *ref_seq_insn(const struct ref_seq *s)
+{
+	return &s->text[s->pc];
+}
+/* Completes the instruction: registers, loops, next one. */
+void ref_seq_retire(struct ref_seq *s);
+static inline bool ref_seq_done(const struct ref_seq *s)
+{
+	return s->text[s->pc].op == SPYRE_OP_RETURN;
+}
+
+/* Words that n times of a vector instruction's operand k (0 to 2: b, c, d; 3: a) move, 0: not a FIFO. */
+unsigned int ref_operand_words(const struct ref_insn *in, unsigned int k, unsigned int *fifo);
+/* Sources of a vector operation. */
+unsigned int ref_sources(unsigned int op);
+
+struct ref_result {
+	enum spyre_status status;
+	enum spyre_prog_err code;
+	int core, unit;		/* of the error; unit: kind | corelet << 8 */
+	uint32_t pc;
+	uint64_t instructions;	/* executed, all units */
+	uint64_t words;		/* through FIFOs */
+};
+
+struct ref_mem {
+	uint8_t *seg[SPYRE_SEGMENTS];
+	uint64_t len[SPYRE_SEGMENTS];
+};
+
+/* Moves and computes. seed picks the order in which units advance: no result may depend on it. */
+void ref_run(const struct ref_job *job, struct ref_mem *mem, uint64_t seed, struct ref_result *res);
+
+struct ref_time {
+	uint64_t cycles, rd_bytes, wr_bytes, pt_macs;
+};
+
+/* Modelled time of a job that comes to its end; false when it does not. */
+bool ref_time(const struct ref_job *job, struct ref_time *t);
+
+#endif

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Modelled time, event by event: of all processes (units, and the load ports of PTs) the one whose next step can
+ * come first takes it, a word or an instruction at a time. A word is read when its reader is free and the word
+ * is there; it is written when its writer is free and has a slot.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ref.h"
+
+#define NEVER UINT64_MAX
+
+/* --- Parameters, in ticks of 1/4096 core cycle ---------------------------------------------- */
+
+#define CYCLE 4096ull
+/* Nearest. */
+#define PER_WORD(hz) ((SPYRE_CORE_HZ * CYCLE + (hz) / 2) / (hz))
+#define LINK PER_WORD(1100000000ull)
+#define RING PER_WORD(1300000000ull)
+/* Rounded down: memory, and each of two ports that serve cores 0 to 15 and 16 to 31. */
+#define MEM_WORD (128ull * SPYRE_CORE_HZ * CYCLE / 150000000000ull)
+#define PORT_WORD (128ull * SPYRE_CORE_HZ * CYCLE / 81000000000ull)
+#define NS(n) ((uint64_t)((unsigned __int128)(n) * SPYRE_CORE_HZ * CYCLE / 1000000000))
+#define LOAD_LATENCY NS(950)
+#define STORE_LATENCY NS(150)
+#define LOADS 4u
+#define MULTICASTS 16u
+#define JOB 64u
+#define WAY_LX (8 * CYCLE)
+#define WAY_LINK (4 * CYCLE)
+#define WAY_TAG (2 * CYCLE)
+#define WAY_FAR (40 * CYCLE)
+#define WAY_STC (40 * CYCLE)
+#define MM_WORD (8 * CYCLE)
+#define SPECIAL (4 * CYCLE)
+#define REDUCE (6 * CYCLE)
+
+/* --- State ---------------------------------------------------------------------------------- */
+
+#define PROCS (REF_UNITS + 2)	/* of a core: its units, then the load ports */
+
+struct fifo {
+	uint64_t there[SPYRE_FIFO_DEPTH];
+	unsigned int head, count;
+};
+
+struct tag {
+	uint64_t *seen;		/* sends, ascending */
+	unsigned int count, cap;
+};
+
+struct proc {
+	struct ref_seq seq;
+	bool live, port;
+	unsigned int kind, corelet;
+	uint64_t t;		/* free from then on */
+	uint64_t last;		/* its loads and stores are over by then */
+	uint64_t when;		/* next step, NEVER: waits */
+	uint32_t word;
+	bool released;		/* from its group */
+};
+
+struct load {
+	unsigned int tile, fifo;
+	uint64_t at;
+};
+
+struct core {
+	struct proc p[PROCS];
+	struct fifo fifo[2][SPYRE_FIFOS];
+	struct tag tag[SPYRE_TAGS];
+	struct load load[2][8];
+	unsigned int nloads[2], issued[2], ended[2], pending[2][REF_TILES];
+	uint64_t end_of_load[2][8], tile_ready[2][REF_TILES];
+	uint64_t flight[LOADS], mflight[MULTICASTS];
+	unsigned int nflight, nmflight;
+	uint64_t in_free, out_free;
+};
+
+struct group {
+	uint32_t arrived;
+	uint64_t start, done;
+};
+
+struct sim {
+	const struct ref_job *job;
+	struct core *core[REF_CORES];
+	bool alone;		/* the one core simulated stands for all, which are alike */
+	unsigned int like, half[2];	/* how many those are, and how many of them on each port */
+	uint64_t clock, mem_free, port_free[2], tail;
+	struct group group[SPYRE_JOB_GROUPS];
+	struct ref_time *res;
+	uint64_t end;
+};
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static struct core *next_core(struct sim *s, unsigned int c, unsigned int x)
+{
+	return s->core[s->alone ? c : ref_ring_to(s->job, c, x)];
+}
+
+/* The FIFO that core c's unit writes. */
+static struct fifo *out_fifo(struct sim *s, unsigned int c, unsigned int x, unsigned int f)
+{
+	return &(f == SPYRE_FIFO_RING ? next_core(s, c, x) : s->core[c])->fifo[x][f];
+}
+
+static void write_word(struct fifo *f, uint64_t there)
+{
+	f->there[(f->head + f->count++) % SPYRE_FIFO_DEPTH] = there;
+}
+
+static void read_words(struct fifo *f, unsigned int n)
+{
+	f->head = (f->head + n) % SPYRE_FIFO_DEPTH;
+	f->count -= n;
+}
+
+/* When n words are there. */
+static uint64_t words_there(const struct fifo *f, unsigned int n)
+{
+	return f->count < n ? NEVER : f->there[(f->head + n - 1) % SPYRE_FIFO_DEPTH];
+}
+
+/* --- Vector instructions -------------------------------------------------------------------- */
+
+struct moves {
+	unsigned int nin, fifo[3], words[3];	/* sources, each FIFO once */
+	unsigned int out, nout;
+	uint64_t cost;
+};
+
+static void vector_moves(const struct ref_insn *in, struct moves *m)
+{
+	unsigned int k, j, n, f, most = 0;
+
+	memset(m, 0, sizeof(*m));
+	for (k = 0; k < 3; k++) {
+		n = ref_operand_words(in, k, &f);
+		if (!n)
+			continue;
+		for (j = 0; j < m->nin && m->fifo[j] != f; j++)
+			;
+		m->nin += j == m->nin;
+		m->fifo[j] = f;
+		m->words[j] += n;
+	}
+	m->nout = ref_operand_words(in, 3, &m->out);
+	for (j = 0; j < m->nin; j++)
+		most = m->words[j] > most ? m->words[j] : most;
+	most = m->nout > most ? m->nout : most;
+	m->cost = in->op >= SPYRE_OP_RSUM ? REDUCE : in->op >= SPYRE_OP_RECIP ? SPECIAL : CYCLE;
+	m->cost = max(m->cost, most * LINK);
+}
+
+/* --- When can a process take its next step? --------------------------------------------------- */
+
+static uint64_t ready(struct sim *s, unsigned int c, struct proc *p)
+{
+	struct core *k = s->core[c];
+	const struct ref_insn *in;
+	unsigned int x = p->corelet, i;
+	struct fifo *f = NULL;
+	struct moves m;
+	uint64_t t = max(p->t, s->clock);
+
+	if (p->port) {
+		if (!k->nloads[x])
+			return NEVER;
+		f = &k->fifo[x][k->load[x][0].fifo];
+		if (!f->count)
+			return NEVER;
+		return max(max(t, k->load[x][0].at), words_there(f, 1));
+	}
+	if (!p->live)
+		return NEVER;
+	in = ref_seq_insn(&p->seq);
+	switch (in->op) {
+	case SPYRE_OP_NOP:
+	case SPYRE_OP_MVLOOPCNT:
+	case SPYRE_OP_ADDIMM:
+	case SPYRE_OP_ADDREG:
+	case SPYRE_OP_MVREG:
+	case SPYRE_OP_L3_STU:
+	case SPYRE_OP_L3_STC:
+		return t;
+	case SPYRE_OP_RETURN:
+	case SPYRE_OP_SYNC_SEND:
+		/* PT waits for what it loads. */
+		if (p->kind != SPYRE_UNIT_PT)
+			return t;
+		return k->nloads[x] ? NEVER : max(t, k->p[REF_UNITS + x].t);
+	case SPYRE_OP_SYNC_WAIT:
+		return k->tag[in->a].count < in->n ? NEVER : max(t, k->tag[in->a].seen[in->n - 1]);
+	case SPYRE_OP_L3_LDU:
+		return max(t, k->flight[k->nflight % LOADS]);
+	case SPYRE_OP_L3_LDM:
+		if (!s->alone && !p->released && (s->group[in->d].arrived >> c & 1))
+			return NEVER;
+		return p->released ? t : max(t, k->mflight[k->nmflight % MULTICASTS]);
+	case SPYRE_OP_LD:
+	case SPYRE_OP_PT_PSOUT:
+		f = out_fifo(s, c, x, in->d);
+		return f->count < SPYRE_FIFO_DEPTH ? t : NEVER;
+	case SPYRE_OP_PT_LDW:
+		return k->nloads[x] == 8 ? NEVER : max(t, k->end_of_load[x][k->issued[x] % 8]);
+	case SPYRE_OP_PT_MM:
+		if (k->pending[x][in->a])
+			return NEVER;
+		t = max(t, k->tile_ready[x][in->a]);
+		/* fall through */
+	case SPYRE_OP_ST:
+	case SPYRE_OP_PT_PSIN:
+		f = &k->fifo[x][in->d];
+		return f->count ? max(t, words_there(f, 1)) : NEVER;
+	}
+	/* One time of a vector instruction: all its words, and room for all it gives. */
+	vector_moves(in, &m);
+	for (i = 0; i < m.nin; i++) {
+		f = &k->fifo[x][m.fifo[i]];
+		if (f->count < m.words[i])
+			return NEVER;
+		t = max(t, words_there(f, m.words[i]));
+	}
+	if (m.nout && SPYRE_FIFO_DEPTH - out_fifo(s, c, x, m.out)->count < m.nout)
+		return NEVER;
+	return t;
+}
+
+/* --- Steps ---------------------------------------------------------------------------------- */
+
+static void retire(struct proc *p)
+{
+	ref_seq_retire(&p->seq);
+	p->word = 0;
+}
+
+static void send(struct sim *s, unsigned int c, struct proc *p, const struct ref_insn *in)
+{
+	uint32_t mask = in->imm && !s->alone ? (uint32_t)in->imm : 1u << c;
+	unsigned int o, at;
+
+	p->t += CYCLE;
+	for (o = 0; o < REF_CORES; o++) {
+		struct tag *g;
+		uint64_t t = max(p->t, p->last) + (o == c ? WAY_TAG : WAY_FAR);
+
+		if (!(mask >> o & 1))
+			continue;
+		g = &s->core[o]->tag[in->a];
+		if (g->count == g->cap) {
+			g->cap = 2 * g->cap + 8;
+			g->seen = realloc(g->seen, g->cap * sizeof(*g->seen));
+			if (!g->seen)
+				abort();
+		}
+		for (at = g->count++; at && g->seen[at - 1] > t; at--)
+			g->seen[at] = g->seen[at - 1];
+		g->seen[at] = t;
+	}
+	retire(p);
+}
+
+/* Cores that are alike ask one after the other: the first one's end, and at the end of the job the others' lag. */
+static uint64_t serve(struct sim *s, uint64_t *free, uint64_t t, uint64_t work, unsigned int times)
+{
+	t = max(t, *free);
+	*free = t + work * times;
+	s->tail = max(s->tail, work * (times - 1));
+	return t + work;
+}
+
+/* n words through memory for so many alike; half: on each port. */
+static uint64_t memory(struct sim *s, uint64_t t, unsigned int n, unsigned int times, const unsigned int half[2])
+{
+	uint64_t done = serve(s, &s->mem_free, t, n * MEM_WORD, times);
+	unsigned int h;
+
+	for (h = 0; h < 2; h++)
+		if (half[h])
+			done = max(done, serve(s, &s->port_free[h], t, n * PORT_WORD, half[h]));
+	return done;
+}
+
+/* Words of a load on their way to a core's LX, behind those of earlier loads. */
+static void arrive(struct core *k, struct proc *p, uint64_t *flight, uint64_t sent, unsigned int n)
+{
+	k->in_free = max(k->in_free + n * RING, sent + LOAD_LATENCY);
+	*flight = k->in_free;
+	p->last = max(p->last, k->in_free);
+}
+
+static void multicast(struct sim *s, unsigned int c, struct proc *p, const struct ref_insn *in)
+{
+	struct core *k = s->core[c];
+	struct group *g = &s->group[in->d];
+	uint32_t members = s->job->groups[in->d];
+	unsigned int half[2], n, times, i;
+
+	if (s->alone) {
+		/* As many groups as those alike form. */
+		n = (unsigned int)__builtin_popcount(members);
+		times = (s->like + n - 1) / n;
+		half[0] = (s->half[0] + n - 1) / n;
+		half[1] = (s->half[1] + n - 1) / n;
+		g->done = memory(s, p->t, in->n, times, half);
+		s->res->rd_bytes += in->n * 128ull * times;
+	} else if (!p->released) {
+		g->arrived |= 1u << c;
+		g->start = max(g->start, p->t);
+		if (g->arrived != members)
+			return;
+		half[0] = (members & 0xffff) != 0;
+		half[1] = members >> 16 != 0;
+		g->done = memory(s, g->start, in->n, 1, half);
+		s->res->rd_bytes += in->n * 128ull;
+		g->arrived = 0;
+		for (i = 0; i < REF_CORES; i++)
+			if (members >> i & 1)
+				s->core[i]->p[SPYRE_UNIT_L3LU].released = true;
+	}
+	p->released = false;
+	arrive(k, p, &k->mflight[k->nmflight++ % MULTICASTS], g->done, in->n);
+	p->t = max(p->t, g->start) + CYCLE;
+	retire(p);
+}
+
+static void port_step(struct core *k, struct proc *p)
+{
+	unsigned int x = p->corelet;
+	struct load *l = &k->load[x][0];
+
+	read_words(&k->fifo[x][l->fifo], 1);
+	p->t += LINK;
+	if (++p->word < 64)
+		return;
+	p->word = 0;
+	k->tile_ready[x][l->tile] = p->t;
+	k->pending[x][l->tile]--;
+	k->end_of_load[x][k->ended[x]++ % 8] = p->t;
+	memmove(l, l + 1, --k->nloads[x] * sizeof(*l));
+}
+
+static void step(struct sim *s, unsigned int c, struct proc *p)
+{
+	struct core *k = s->core[c];
+	const struct ref_insn *in = ref_seq_insn(&p->seq);
+	unsigned int x = p->corelet, i;
+	struct moves m;
+
+	p->t = s->clock;
+	if (p->port) {
+		port_step(k, p);
+		return;
+	}
+	switch (in->op) {
+	case SPYRE_OP_RETURN:
+		p->live = false;
+		s->end = max(s->end, max(p->t, p->last));
+		return;
+	case SPYRE_OP_NOP:
+	case SPYRE_OP_MVLOOPCNT:
+	case SPYRE_OP_ADDIMM:
+	case SPYRE_OP_ADDREG:
+	case SPYRE_OP_MVREG:
+		p->t += CYCLE;
+		retire(p);
+		return;
+	case SPYRE_OP_SYNC_SEND:
+		send(s, c, p, in);
+		return;
+	case SPYRE_OP_SYNC_WAIT:
+		k->tag[in->a].count -= in->n;
+		memmove(k->tag[in->a].seen, k->tag[in->a].seen + in->n, k->tag[in->a].count * sizeof(uint64_t));
+		p->t += CYCLE;
+		retire(p);
+		return;
+	case SPYRE_OP_L3_LDU:
+		arrive(k, p, &k->flight[k->nflight % LOADS], memory(s, p->t, in->n, s->like, s->alone ? s->half :
+		       (const unsigned int[]){ c < 16, c >= 16 }), in->n);
+		k->nflight++;
+		s->res->rd_bytes += in->n * 128ull * s->like;
+		p->t += CYCLE;
+		retire(p);
+		return;
+	case SPYRE_OP_L3_LDM:
+		multicast(s, c, p, in);
+		return;
+	case SPYRE_OP_L3_STU:
+		k->out_free = max(k->out_free + in->n * RING, memory(s, p->t, in->n, s->like, s->alone ? s->half :
+				  (const unsigned int[]){ c < 16, c >= 16 }));
+		p->t = k->out_free;
+		p->last = max(p->last, p->t + STORE_LATENCY);
+		s->res->wr_bytes += in->n * 128ull * s->like;
+		retire(p);
+		return;
+	case SPYRE_OP_L3_STC:
+		p->t += in->n * RING;
+		p->last = max(p->last, p->t + WAY_STC);
+		retire(p);
+		return;
+	case SPYRE_OP_LD:
+	case SPYRE_OP_PT_PSOUT:
+		p->t += LINK;
+		write_word(out_fifo(s, c, x, in->d), p->t + (in->op == SPYRE_OP_LD ? WAY_LX : WAY_LINK));
+		if (++p->word == (in->op == SPYRE_OP_LD ? 1u : 2u) * in->n)
+			retire(p);
+		return;
+	case SPYRE_OP_ST:
+	case SPYRE_OP_PT_PSIN:
+		read_words(&k->fifo[x][in->d], 1);
+		p->t += LINK;
+		if (++p->word == (in->op == SPYRE_OP_ST ? 1u : 2u) * in->n)
+			retire(p);
+		return;
+	case SPYRE_OP_PT_MM:
+		read_words(&k->fifo[x][in->d], 1);
+		p->t += MM_WORD;
+		s->res->pt_macs += (in->b == SPYRE_SENINT8 ? 8192ull : 4096ull) * s->like;
+		if (++p->word == in->n)
+			retire(p);
+		return;
+	case SPYRE_OP_PT_LDW:
+		k->load[x][k->nloads[x]++] = (struct load){ in->a, in->d, p->t };
+		k->issued[x]++;
+		k->pending[x][in->a]++;
+		p->t += CYCLE;
+		retire(p);
+		return;
+	}
+	vector_moves(in, &m);
+	for (i = 0; i < m.nin; i++)
+		read_words(&k->fifo[x][m.fifo[i]], m.words[i]);
+	p->t += m.cost;
+	for (i = 0; i < m.nout; i++)
+		write_word(out_fifo(s, c, x, m.out), p->t + WAY_LINK);
+	if (++p->word == in->n)
+		retire(p);
+}
+
+/* --- Jobs ----------------------------------------------------------------------------------- */
+
+/* Alike: the same programs, and what can become a loop count starts with the same value. */
+static bool alike(const struct ref_job *job, unsigned int a, unsigned int b)
+{
+	unsigned int i, r;
+
+	for (i = 0; i < REF_UNITS; i++) {
+		const struct ref_unit *x = &job->unit[a][i], *y = &job->unit[b][i];
+
+		if (x->text != y->text)
+			return false;
+		for (r = SPYRE_LCR0; x->text && r < SPYRE_REGS; r++)
+			if (x->reg[r] != y->reg[r])
+				return false;
+	}
+	return true;
+}
+
+static struct core *new_core(const struct ref_job *job, unsigned int c)
+{
+	struct core *k = calloc(1, sizeof(*k));
+	unsigned int i;
+
+	if (!k)
+		abort();
+	for (i = 0; i < PROCS; i++) {
+		struct proc *p = &k->p[i];
+
+		if (i >= REF_UNITS) {
+			/* A port that has nothing to load never steps; it needs a program counter all the same. */
+			p->port = true;
+			p->corelet = i - REF_UNITS;
+			p->seq.text = job->text;
+		} else if (job->unit[c][i].text) {
+			ref_seq_start(&p->seq, &job->unit[c][i]);
+			p->live = true;
+			p->kind = job->unit[c][i].kind;
+			p->corelet = job->unit[c][i].corelet;
+		}
+	}
+	return k;
+}
+
+static void look(struct sim *s, unsigned int c)
+{
+	unsigned int i;
+
+	for (i = 0; i < PROCS; i++)
+		s->core[c]->p[i].when = ready(s, c, &s->core[c]->p[i]);
+}
+
+bool ref_time(const struct ref_job *job, struct ref_time *res)
+{
+	struct sim s = { .job = job, .res = res, .alone = true, .like = 0 };
+	unsigned int c, i, first = (unsigned int)__builtin_ctz(job->cores);
+	uint64_t ns, low;
+	bool live = false;
+
+	memset(res, 0, sizeof(*res));
+	for (c = 0; c < REF_CORES; c++) {
+		if (!(job->cores >> c & 1))
+			continue;
+		s.alone = s.alone && alike(job, first, c);
+		s.like++;
+		s.half[c / 16]++;
+	}
+	s.like = s.alone ? s.like : 1;
+	for (c = 0; c < REF_CORES; c++)
+		if (s.alone ? c == first : job->cores >> c & 1)
+			s.core[c] = new_core(job, c);
+	for (c = 0; c < REF_CORES; c++)
+		if (s.core[c])
+			look(&s, c);
+	for (;;) {
+		uint64_t t = NEVER;
+		struct proc *p = NULL;
+		unsigned int at = 0;
+		uint8_t op;
+
+		/* On equal times the lowest core, then the lowest unit. */
+		for (c = 0; c < REF_CORES; c++)
+			for (i = 0; s.core[c] && i < PROCS; i++)
+				if (s.core[c]->p[i].when < t)
+					t = s.core[c]->p[i].when, p = &s.core[c]->p[i], at = c;
+		if (!p)
+			break;
+		s.clock = t;
+		op = p->port ? (uint8_t)SPYRE_OP_NOP : ref_seq_insn(&p->seq)->op;
+		step(&s, at, p);
+		/* Who may now be able to: units of this core, ring neighbours, whom it tells. */
+		for (c = 0; c < REF_CORES; c++)
+			if (s.core[c] && (c == at || op == SPYRE_OP_SYNC_SEND || op == SPYRE_OP_L3_LDM || op >= SPYRE_OP_MOV))
+				look(&s, c);
+	}
+	for (c = 0; c < REF_CORES; c++) {
+		for (i = 0; s.core[c] && i < PROCS; i++)
+			live |= s.core[c]->p[i].live;
+		for (i = 0; s.core[c] && i < SPYRE_TAGS; i++)
+			free(s.core[c]->tag[i].seen);
+		free(s.core[c]);
+	}
+	/* No job is faster than its bytes through the memory and the turning between reading and writing. */
+	low = res->rd_bytes < res->wr_bytes ? res->rd_bytes : res->wr_bytes;
+	ns = (res->rd_bytes + res->wr_bytes) / 150 + low * 5740 / 1000000;
+	res->cycles = max(s.end + s.tail, NS(ns)) / CYCLE + JOB;
+	return !live;
+}

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Random programs on the card's model and on the reference: equal bits wherever they wrote, equal status,
+ * equal modelled cycles, for several numbers of threads and every vector width.
+ *
+ *	SPYRE_REF_SEED=N    first program (else 1)
+ *	SPYRE_REF_COUNT=N   programs (else until enough instructions were executed)
+ *	SPYRE_REF_INSNS=N   instructions to execute (else a million)
+ *	SPYRE_REF_EVENTS=N  length of programs, to make a failing one smaller
+ *	SPYRE_REF_SAVE=FILE the last program's container, for spyre-dis
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ref.h"
+#include "ref_gen.h"
+#include "ref_num.h"
+#include "soc_int.h"
+#include "test_soc_env.h"
+
+static uint64_t number(const char *name, uint64_t otherwise)
+{
+	const char *s = getenv(name);
+
+	return s && *s ? strtoull(s, NULL, 0) : otherwise;
+}
+
+/* What the programs read: numbers of modest size, any bits, and runs of the same. */
+static void fill_input(uint8_t *p, uint64_t seed)
+{
+	uint64_t r = seed ^ 0x5851f42d4c957f2dull;
+	uint32_t i, k, kind = 0, v;
+
+	for (i = 0; i < REF_IN_BYTES; i += 4) {
+		if (i % 128 == 0) {
+			r = r * 6364136223846793005ull + 1442695040888963407ull;
+			kind = (uint32_t)(r >> 61);
+		}
+		r = r * 6364136223846793005ull + 1442695040888963407ull;
+		v = (uint32_t)(r >> 32);
+		switch (kind) {
+		case 0:		/* any bits */
+		case 1:
+			break;
+		case 2:		/* fp32 */
+		case 3:
+			v = (v & 0x807fffff) | (118 + (uint32_t)(r >> 8) % 20) << 23;
+			break;
+		case 4:		/* 16-bit formats: exponents around 1 in each of them */
+			v = (v & 0x83ff83ff) | 0x3c003c00;
+			break;
+		case 5:
+			v = (v & 0x8fff8fff) | 0x38003800;
+			break;
+		case 6:		/* small integers */
+			v = (v & 0x00030003) - 0x00010001;
+			break;
+		default:	/* alike */
+			v = seed & 1 ? 0x3f803f80 : 0;
+			break;
+		}
+		for (k = 0; k < 4; k++)
+			p[i + k] = (uint8_t)(v >> (8 * k));
+	}
+}
+
+struct bound {
+	uint8_t op;
+	double ulp;
+};
+
+/* Documentation/isa.rst, and half a place for the rounding of the reference. */
+static const struct bound bounds[] = {
+	{ SPYRE_OP_RECIP, 0.5 }, { SPYRE_OP_RSQRT, 1.5 }, { SPYRE_OP_SQRT, 0.5 }, { SPYRE_OP_EXP, 1.5 },
+	{ SPYRE_OP_LN, 1.5 }, { SPYRE_OP_SIGMOID, 3 }, { SPYRE_OP_TANH, 2 }, { SPYRE_OP_ERF, 2.5 }, { SPYRE_OP_GELU, 6 },
+};
+
+static bool within(uint8_t op, uint32_t got, uint32_t want)
+{
+	int64_t a = got & 0x7fffffff, b = want & 0x7fffffff, d;
+	unsigned int i;
+
+	if (ref_is_nan(got) || ref_is_nan(want))
+		return got == want;
+	a = got >> 31 ? -a : a;
+	b = want >> 31 ? -b : b;
+	d = a > b ? a - b : b - a;
+	for (i = 0; bounds[i].op != op; i++)
+		;
+	return (double)d <= bounds[i].ulp + 0.5;
+}
+
+static bool same_special(const struct ref_program *p, const uint8_t *got, const uint8_t *want)
+{
+	unsigned int i, c;
+	uint32_t k, g, w;
+
+	for (c = 0; c < p->clones; c++) {
+		for (i = 0; i < p->nspecials; i++) {
+			for (k = 0; k < p->special[i].bytes; k += 4) {
+				memcpy(&g, got + c * p->out_stride + p->special[i].offset + k, 4);
+				memcpy(&w, want + c * p->out_stride + p->special[i].offset + k, 4);
+				if (!within(p->special[i].op, g, w)) {
+					print_error("special function %02x: %08x, expected %08x\n", p->special[i].op, g, w);
+					return false;
+				}
+			}
+		}
+	}
+	return true;
+}
+
+/* Offset of the first lane that differs, shown; -1 if none does. */
+static int64_t first_difference(const char *what, const uint8_t *got, const uint8_t *want, uint64_t n)
+{
+	uint32_t g, w;
+	uint64_t i;
+
+	if (!memcmp(got, want, n))
+		return -1;
+	for (i = 0; ; i += 4) {
+		memcpy(&g, got + i, 4);
+		memcpy(&w, want + i, 4);
+		if (g != w) {
+			print_error("%s + %llx: %08x, expected %08x\n", what, (unsigned long long)i, g, w);
+			return (int64_t)i;
+		}
+	}
+}
+
+struct variant {
+	unsigned int threads;
+	const struct vec_ops *vec;
+	const struct pt_ops *pt;
+};
+
+/* Every width and several numbers of threads, not all with all. */
+static unsigned int variants(struct variant *v)
+{
+	const struct vec_ops *const *vec = spyre_vec_ops_all();
+	const struct pt_ops *const *pt = spyre_pt_ops_all();
+	unsigned int n = 0, i, nv, np;
+
+	for (nv = 0; vec[nv]; nv++)
+		;
+	for (np = 0; pt[np]; np++)
+		;
+	for (i = 0; i < nv || i < np; i++)
+		v[n++] = (struct variant){ i % 2 ? 3 : 1, vec[i % nv], pt[i % np] };
+	if (n % 2)
+		v[n++] = (struct variant){ 3, vec[nv - 1], pt[np - 1] };
+	return n;
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* One program on both. Returns why they differ, or NULL. */
+static const char *compare(const struct ref_program *p, struct env *e, const struct variant *v, unsigned int nv,
+			   uint64_t seed, struct ref_result *res, double spent[4])
+{
+	static char why[400];
+	struct ref_job *job = ref_job_decode(p->container, p->size, p->symbols);
+	struct ref_mem mem = { 0 };
+	unsigned int i, c;
+	const char *ret = NULL;
+	double t = seconds();
+	struct ref_time time;
+	int64_t at;
+	bool ends;
+
+	mem.len[REF_SEG_IN] = REF_IN_BYTES;
+	mem.len[REF_SEG_RW] = p->rw_bytes;
+	mem.len[REF_SEG_OUT] = p->out_bytes;
+	for (i = 0; i < 3; i++)
+		mem.seg[i] = calloc(1, mem.len[i]);
+	fill_input(mem.seg[REF_SEG_IN], seed);
+	ref_run(job, &mem, seed, res);
+	spent[0] += seconds() - t;
+	t = seconds();
+	ends = ref_time(job, &time);
+	spent[3] += seconds() - t;
+	if (ends != (res->status == SPYRE_OK))
+		ret = "the two halves of the reference disagree on whether it ends";
+	if (res->status != SPYRE_OK) {
+		snprintf(why, sizeof(why), "reference: status %u code %u core %d unit %x pc %u", res->status, res->code,
+			 res->core, (unsigned int)res->unit, res->pc);
+		ret = why;
+	}
+	for (i = 0; i < nv && !ret; i++) {
+		for (c = 0; c < 3; c++)
+			env_map(&e[i], c, mem.len[c]);
+		memcpy(e[i].seg[REF_SEG_IN], mem.seg[REF_SEG_IN], REF_IN_BYTES);
+		env_load(&e[i], p->container, p->size);
+		e[i].soc->vec = v[i].vec;
+		e[i].soc->pt = v[i].pt;
+		t = seconds();
+		env_run(&e[i], p->symbols, p->nsymbols);
+		spent[1] += seconds() - t;
+		if (e[i].rb.status != res->status) {
+			snprintf(why, sizeof(why), "%s: status %u code %u core %d unit %x pc %u, stuck %u (core %u unit %x waits %u "
+				 "number %u pc %u)", v[i].vec->name, e[i].rb.status, e[i].rb.err_code,
+				 (int16_t)e[i].rb.err_core, e[i].rb.err_unit, e[i].rb.err_pc, e[i].rb.nstuck,
+				 e[i].rb.stuck[0].core, e[i].rb.stuck[0].unit, e[i].rb.stuck[0].waits, e[i].rb.stuck[0].number,
+				 e[i].rb.stuck[0].pc);
+			ret = why;
+			break;
+		}
+		at = first_difference("scratch", e[i].seg[REF_SEG_RW], mem.seg[REF_SEG_RW], p->rw_bytes);
+		if (at < 0)
+			for (c = 0; c < p->clones && at < 0; c++)
+				at = first_difference("dump", e[i].seg[REF_SEG_OUT] + c * p->out_stride + REF_OUT_AT,
+						      mem.seg[REF_SEG_OUT] + c * p->out_stride + REF_OUT_AT,
+						      p->out_stride - REF_OUT_AT);
+		if (at >= 0) {
+			snprintf(why, sizeof(why), "%s and %s, %u threads: memory differs", v[i].vec->name, v[i].pt->name,
+				 v[i].threads);
+			ret = why;
+		} else if (!same_special(p, e[i].seg[REF_SEG_OUT], mem.seg[REF_SEG_OUT])) {
+			ret = "special functions beyond their bound";
+		} else if (e[i].time.cycles != time.cycles || e[i].time.rd_bytes != time.rd_bytes ||
+			   e[i].time.wr_bytes != time.wr_bytes || e[i].time.pt_macs != time.pt_macs) {
+			snprintf(why, sizeof(why), "model %llu cycles, %llu bytes read, %llu written, %llu macs; reference %llu, %llu, "
+				 "%llu, %llu", (unsigned long long)e[i].time.cycles, (unsigned long long)e[i].time.rd_bytes,
+				 (unsigned long long)e[i].time.wr_bytes, (unsigned long long)e[i].time.pt_macs,
+				 (unsigned long long)time.cycles, (unsigned long long)time.rd_bytes,
+				 (unsigned long long)time.wr_bytes, (unsigned long long)time.pt_macs);
+			ret = why;
+		}
+	}
+	for (i = 0; i < 3; i++)
+		free(mem.seg[i]);
+	ref_job_free(job);
+	return ret;
+}
+
+/* The shape of program number seed. */
+static void generate(struct ref_program *p, uint64_t seed, unsigned int events)
+{
+	unsigned int cores = 1 + seed % 4, clones = 0;
+
+	if (seed % 10 == 9)
+		clones = 2 + seed / 10 % 7;
+	else if (seed % 40 == 20)
+		cores = 32;
+	ref_generate(p, seed, cores, clones, events, cores == 32 ? 3000 : 20000);
+}
+
+static void save(const struct ref_program *p)
+{
+	const char *name = getenv("SPYRE_REF_SAVE");
+	FILE *f = name ? fopen(name, "wb") : NULL;
+
+	if (f) {
+		fwrite(p->container, 1, p->size, f);
+		fclose(f);
+	}
+}
+
+static void test_random(void **state)
+{
+	uint64_t seed = number("SPYRE_REF_SEED", 1), count = number("SPYRE_REF_COUNT", UINT64_MAX);
+	uint64_t insns = number("SPYRE_REF_INSNS", 1000000), done = 0, words = 0, programs = 0;
+	unsigned int events = (unsigned int)number("SPYRE_REF_EVENTS", 40), nv, i;
+	struct variant v[16];
+	struct env e[16];
+	double spent[4] = { 0 };
+
+	(void)state;
+	nv = variants(v);
+	for (i = 0; i < nv; i++)
+		env_init(&e[i], v[i].threads);
+	for (; programs < count && (count != UINT64_MAX || done < insns); seed++, programs++) {
+		struct ref_program p;
+		struct ref_result res;
+		const char *why;
+
+		spent[2] -= seconds();
+		generate(&p, seed, events);
+		spent[2] += seconds();
+		save(&p);
+		why = compare(&p, e, v, nv, seed, &res, spent);
+		done += res.instructions;
+		words += res.words;
+		ref_program_free(&p);
+		if (why) {
+			/* The shortest beginning of the program that still differs. */
+			unsigned int n = events;
+
+			for (i = 1; i < n; i++) {
+				generate(&p, seed, i);
+				if (compare(&p, e, v, nv, seed, &res, spent)) {
+					n = i;
+				}
+				ref_program_free(&p);
+			}
+			fail_msg("program %llu: %s\nrepeat: SPYRE_REF_SEED=%llu SPYRE_REF_COUNT=1 SPYRE_REF_EVENTS=%u %s",
+				 (unsigned long long)seed, why, (unsigned long long)seed, n, "build/tests/unit/test_ref");
+		}
+	}
+	print_message("%llu programs, %llu instructions, %llu words on %u variants; reference %.1f s and %.1f s, "
+		      "model %.1f s, generator %.1f s\n", (unsigned long long)programs, (unsigned long long)done, (unsigned long long)words,
+		      nv, spent[0], spent[3], spent[1], spent[2]);
+	for (i = 0; i < nv; i++)
+		env_free(&e[i]);
+}
+
+/* --- What random programs found --------------------------------------------------------------- */
+
+static int unit(struct spyreprog_job *j, unsigned int core, enum spyre_unit kind)
+{
+	int p = spyreprog_job_program(j, kind);
+
+	spyreprog_job_unit(j, core, kind, 0, p);
+	return p;
+}
+
+static void idle(struct spyreprog_job *j, int p, uint32_t cycles)
+{
+	sp_loop(j, p, cycles);
+	spyreprog_job_insn(j, p, &(struct spyre_insn){ .op = SPYRE_OP_NOP });
+	sp_end(j, p);
+}
+
+/* The job takes the same modelled time on both. */
+static void same_time(struct spyreprog_job *j)
+{
+	struct ref_job *job;
+	struct ref_time t;
+	struct env e;
+
+	env_init(&e, 1);
+	env_map(&e, 0, 1 << 20);
+	env_load_job(&e, j);
+	assert_int_equal(env_run(&e, NULL, 0), SPYRE_OK);
+	job = ref_job_decode(e.seg[7], e.len[7], NULL);
+	assert_true(ref_time(job, &t));
+	assert_int_equal(e.time.cycles, t.cycles);
+	ref_job_free(job);
+	env_free(&e);
+}
+
+/* Loads that a core asks for after a while do not come before what others ask for meanwhile. */
+static void test_request_order(void **state)
+{
+	struct spyreprog_job *j = spyreprog_job_new();
+	int p = unit(j, 0, SPYRE_UNIT_L3LU);
+
+	(void)state;
+	idle(j, p, 20000);
+	sp_l3(j, p, SPYRE_OP_L3_LDU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 32, 0, 0, 0);
+	p = unit(j, 1, SPYRE_UNIT_L3LU);
+	sp_loop(j, p, 8);
+	sp_l3(j, p, SPYRE_OP_L3_LDU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 32, 0, 0, 0);
+	sp_end(j, p);
+	same_time(j);
+}
+
+/* What PT says after a load of weights, and its end, come after the load. */
+static void test_send_after_weights(void **state)
+{
+	struct spyreprog_job *j;
+	unsigned int send;
+	int p;
+
+	(void)state;
+	for (send = 0; send < 2; send++) {
+		j = spyreprog_job_new();
+		p = unit(j, 0, SPYRE_UNIT_LXLU);
+		idle(j, p, 3000);
+		sp_ld(j, p, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_FIFO_LXLU_PTW, 64, 128, 0);
+		p = unit(j, 0, SPYRE_UNIT_PT);
+		sp_pt_ldw(j, p, 0, SPYRE_SEN169_FP16, SPYRE_FIFO_LXLU_PTW);
+		if (send) {
+			sp_send(j, p, 0, 0);
+			p = unit(j, 0, SPYRE_UNIT_LXSU);
+			sp_wait(j, p, 0, 1);
+			idle(j, p, 1000);
+		}
+		same_time(j);
+	}
+}
+
+/* A load of weights beyond the eighth waits until there is room for it. */
+static void test_weights_pending(void **state)
+{
+	struct spyreprog_job *j = spyreprog_job_new();
+	int p = unit(j, 0, SPYRE_UNIT_LXLU);
+
+	(void)state;
+	idle(j, p, 3000);
+	sp_ld(j, p, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_FIFO_LXLU_PTW, 640, 128, 0);
+	p = unit(j, 0, SPYRE_UNIT_PT);
+	sp_loop(j, p, 10);
+	sp_pt_ldw(j, p, 0, SPYRE_SEN169_FP16, SPYRE_FIFO_LXLU_PTW);
+	sp_end(j, p);
+	idle(j, p, 20000);
+	same_time(j);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_request_order),
+		cmocka_unit_test(test_send_after_weights),
+		cmocka_unit_test(test_weights_pending),
+	};
+
+	/* A test that hangs is a failed test. */
+	if (!getenv("SPYRE_REF_INSNS"))
+		alarm(900);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
