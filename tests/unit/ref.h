@@ -96,9 +96,12 @@ void ref_run(const struct ref_job *job, struct ref_mem *mem, uint64_t seed, stru
 
 struct ref_time {
 	uint64_t cycles, rd_bytes, wr_bytes, pt_macs;
+	enum spyre_status status;	/* OK, DEADLOCK or PROGRAM */
+	enum spyre_prog_err code;	/* of the last error */
+	unsigned int errors;		/* units that failed */
 };
 
-/* Modelled time of a job that comes to its end; false when it does not. */
+/* Modelled time of a job, whatever its data and addresses are; true when it comes to its end. */
 bool ref_time(const struct ref_job *job, struct ref_time *t);
 
 #endif

@@ -73,6 +73,7 @@ struct core {
 	struct load load[2][8];
 	unsigned int nloads[2], issued[2], ended[2], pending[2][REF_TILES];
 	uint64_t end_of_load[2][8], tile_ready[2][REF_TILES];
+	unsigned int tile_fmt[2][REF_TILES];	/* and 1, 0: never loaded */
 	uint64_t flight[LOADS], mflight[MULTICASTS];
 	unsigned int nflight, nmflight;
 	uint64_t in_free, out_free;
@@ -81,6 +82,7 @@ struct core {
 struct group {
 	uint32_t arrived;
 	uint64_t start, done;
+	unsigned int n[REF_CORES];
 };
 
 struct sim {
@@ -210,6 +212,8 @@ static uint64_t ready(struct sim *s, unsigned int c, struct proc *p)
 	case SPYRE_OP_PT_LDW:
 		return k->nloads[x] == 8 ? NEVER : max(t, k->end_of_load[x][k->issued[x] % 8]);
 	case SPYRE_OP_PT_MM:
+		if (k->tile_fmt[x][in->a] != in->b + 1u)
+			return t;
 		if (k->pending[x][in->a])
 			return NEVER;
 		t = max(t, k->tile_ready[x][in->a]);
@@ -238,6 +242,13 @@ static void retire(struct proc *p)
 {
 	ref_seq_retire(&p->seq);
 	p->word = 0;
+}
+
+static void fail(struct sim *s, struct proc *p, enum spyre_prog_err code)
+{
+	p->live = false;
+	s->res->errors++;
+	s->res->code = code;
 }
 
 static void send(struct sim *s, unsigned int c, struct proc *p, const struct ref_insn *in)
@@ -313,8 +324,15 @@ static void multicast(struct sim *s, unsigned int c, struct proc *p, const struc
 	} else if (!p->released) {
 		g->arrived |= 1u << c;
 		g->start = max(g->start, p->t);
+		g->n[c] = in->n;
 		if (g->arrived != members)
 			return;
+		for (i = 0; i < REF_CORES; i++) {
+			if ((members >> i & 1) && g->n[i] != g->n[__builtin_ctz(members)]) {
+				fail(s, &s->core[i]->p[SPYRE_UNIT_L3LU], SPYRE_PE_GROUP_MISMATCH);
+				return;
+			}
+		}
 		half[0] = (members & 0xffff) != 0;
 		half[1] = members >> 16 != 0;
 		g->done = memory(s, g->start, in->n, 1, half);
@@ -419,6 +437,10 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 			retire(p);
 		return;
 	case SPYRE_OP_PT_MM:
+		if (k->tile_fmt[x][in->a] != in->b + 1u) {
+			fail(s, p, SPYRE_PE_TILE);
+			return;
+		}
 		read_words(&k->fifo[x][in->d], 1);
 		p->t += MM_WORD;
 		s->res->pt_macs += (in->b == SPYRE_SENINT8 ? 8192ull : 4096ull) * s->like;
@@ -428,6 +450,7 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 	case SPYRE_OP_PT_LDW:
 		k->load[x][k->nloads[x]++] = (struct load){ in->a, in->d, p->t };
 		k->issued[x]++;
+		k->tile_fmt[x][in->a] = in->b + 1u;
 		k->pending[x][in->a]++;
 		p->t += CYCLE;
 		retire(p);
@@ -500,7 +523,7 @@ bool ref_time(const struct ref_job *job, struct ref_time *res)
 	struct sim s = { .job = job, .res = res, .alone = true, .like = 0 };
 	unsigned int c, i, first = (unsigned int)__builtin_ctz(job->cores);
 	uint64_t ns, low;
-	bool live = false;
+	bool live = false, left = false;
 
 	memset(res, 0, sizeof(*res));
 	for (c = 0; c < REF_CORES; c++) {
@@ -541,13 +564,25 @@ bool ref_time(const struct ref_job *job, struct ref_time *res)
 	for (c = 0; c < REF_CORES; c++) {
 		for (i = 0; s.core[c] && i < PROCS; i++)
 			live |= s.core[c]->p[i].live;
-		for (i = 0; s.core[c] && i < SPYRE_TAGS; i++)
+		for (i = 0; s.core[c] && i < 2 * SPYRE_FIFOS; i++)
+			left |= s.core[c]->fifo[i % 2][i / 2].count;
+		for (i = 0; s.core[c] && i < SPYRE_TAGS; i++) {
+			left |= s.core[c]->tag[i].count;
 			free(s.core[c]->tag[i].seen);
+		}
 		free(s.core[c]);
 	}
 	/* No job is faster than its bytes through the memory and the turning between reading and writing. */
 	low = res->rd_bytes < res->wr_bytes ? res->rd_bytes : res->wr_bytes;
 	ns = (res->rd_bytes + res->wr_bytes) / 150 + low * 5740 / 1000000;
 	res->cycles = max(s.end + s.tail, NS(ns)) / CYCLE + JOB;
-	return !live;
+	if (res->errors) {
+		res->status = SPYRE_ERR_PROGRAM;
+	} else if (live) {
+		res->status = SPYRE_ERR_DEADLOCK;
+	} else if (left) {
+		res->status = SPYRE_ERR_PROGRAM;
+		res->code = SPYRE_PE_FIFO_LEFT;
+	}
+	return res->status == SPYRE_OK;
 }

@@ -316,6 +316,103 @@ static void test_random(void **state)
 		env_free(&e[i]);
 }
 
+/* --- Programs that need not end --------------------------------------------------------------- */
+
+/*
+ * Spoils n instructions of a container: neighbours change places, one is left out, a wait takes more. Whether it
+ * ends then depends on no data, so that races do not matter; addresses do, hence only the time is compared.
+ */
+static void spoil(struct ref_program *p, uint64_t *rng, unsigned int n)
+{
+	struct spyre_job_header *h = p->container;
+	struct spyre_insn *text = (void *)((uint8_t *)p->container + h->text_off), t;
+	unsigned int tries;
+
+	for (tries = 0; n && tries < 1000; tries++) {
+		struct spyre_insn *i;
+
+		*rng = *rng * 6364136223846793005ull + 1442695040888963407ull;
+		i = &text[(*rng >> 33) % (h->ninsns - 1)];
+		if (i->op < SPYRE_OP_ADDIMM || i->be)
+			continue;
+		switch (*rng >> 62) {
+		case 0:
+			if (i->op != SPYRE_OP_SYNC_WAIT && i->op != SPYRE_OP_SYNC_SEND && i->op < SPYRE_OP_LD)
+				continue;
+			*i = (struct spyre_insn){ .op = SPYRE_OP_NOP };
+			break;
+		case 1:
+			if (i->op != SPYRE_OP_SYNC_WAIT)
+				continue;
+			i->n++;
+			break;
+		default:
+			if (i[1].op < SPYRE_OP_ADDIMM || i[1].be || (i->op < SPYRE_OP_SYNC_SEND && i[1].op < SPYRE_OP_SYNC_SEND))
+				continue;
+			t = i[0];
+			i[0] = i[1];
+			i[1] = t;
+			break;
+		}
+		n--;
+	}
+	spyreprog_seal(p->container, p->size);
+}
+
+static void test_spoiled(void **state)
+{
+	uint64_t seed = number("SPYRE_REF_SEED", 1), count = number("SPYRE_REF_COUNT", 400), i, rng;
+	unsigned int ok = 0, dead = 0, bad = 0;
+	struct env e;
+
+	(void)state;
+	env_init(&e, 1);
+	for (i = seed; i < seed + count; i++) {
+		struct spyre_soc_job req = {
+			.bootaddr = ENV_SEGMENT(7), .mem = &e.mem, .context = 1,
+		};
+		struct ref_program p;
+		struct ref_job *job;
+		struct ref_time t;
+		uint32_t status;
+
+		generate(&p, i, 15);
+		rng = i;
+		spoil(&p, &rng, 1 + (unsigned int)(i % 3));
+		save(&p);
+		env_load(&e, p.container, p.size);
+		req.symbols = ENV_SEGMENT(7) + e.len[7] - ENV_SYMBOLS;
+		req.nsymbols = p.nsymbols;
+		memcpy(e.seg[7] + e.len[7] - ENV_SYMBOLS, p.symbols, 8 * p.nsymbols);
+		memset(&e.rb, 0, sizeof(e.rb));
+		/* What is ready to run ends at its first checkpoint. */
+		if (spyre_soc_prepare(e.soc, &req, &e.time, &e.rb)) {
+			status = e.rb.status;
+			e.stop_at = 1;
+			spyre_soc_execute(e.soc, &e.rb);
+			e.stop_at = 0;
+			e.rb.status = status;
+			e.rb.err_code = 0;
+		}
+		job = ref_job_decode(p.container, p.size, p.symbols);
+		ref_time(job, &t);
+		if (e.rb.status != t.status || (t.errors < 2 && e.rb.err_code != t.code) ||
+		    (t.status == SPYRE_OK && e.time.cycles != t.cycles))
+			fail_msg("program %llu: status %u code %u cycles %llu; reference %u, %u, %llu\n"
+				 "repeat: SPYRE_REF_SEED=%llu SPYRE_REF_COUNT=1 build/tests/unit/test_ref",
+				 (unsigned long long)i, e.rb.status, e.rb.err_code, (unsigned long long)e.time.cycles, t.status,
+				 t.code, (unsigned long long)t.cycles, (unsigned long long)i);
+		ok += t.status == SPYRE_OK;
+		dead += t.status == SPYRE_ERR_DEADLOCK;
+		bad += t.status == SPYRE_ERR_PROGRAM;
+		ref_job_free(job);
+		ref_program_free(&p);
+	}
+	print_message("%u end, %u deadlock, %u fail\n", ok, dead, bad);
+	assert_true(count < 400 || (ok > 10 && dead > 10 && bad > 10));
+	env_free(&e);
+}
+
 /* --- What random programs found --------------------------------------------------------------- */
 
 static int unit(struct spyreprog_job *j, unsigned int core, enum spyre_unit kind)
@@ -413,6 +510,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_spoiled),
 		cmocka_unit_test(test_request_order),
 		cmocka_unit_test(test_send_after_weights),
 		cmocka_unit_test(test_weights_pending),
