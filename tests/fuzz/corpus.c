@@ -21,7 +21,8 @@ int main(int argc, char **argv)
 		ref_generate(&p, i, 1 + i % 2, i % 5 == 4 ? 3 : 0, 1 + (unsigned int)(i % 12), 500);
 		snprintf(name, sizeof(name), "%s/%lu", argv[1], i);
 		f = fopen(name, "wb");
-		if (!f || fwrite(p.container, 1, p.size, f) != p.size || fputc((int)(i % 4) | 1, f) == EOF || fclose(f)) {
+		if (!f || fwrite(p.container, 1, p.size, f) != p.size ||
+		    fputc((int)(i % 4) | 1, f) == EOF || fclose(f)) {
 			perror(name);
 			return 1;
 		}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * libFuzzer on the loader: any bytes as a container. The last byte says what is done with them: bit 0: the digest
- * is made right, else few inputs get beyond it; bit 1: as a launch that runs, under a watchdog of few cycles.
+ * libFuzzer on the loader: any bytes as a container. The last byte says what is done with them: bit
+ * 0: the digest is made right, else few inputs get beyond it; bit 1: as a launch that runs, under a
+ * watchdog of few cycles.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,7 +21,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void setup(void)
 {
 	struct spyre_soc_config cfg = {
-		.threads = 1, .cores = 0xffffffffu, .core_hz = SPYRE_CORE_HZ, .soc_hz = SPYRE_SOC_HZ, .watchdog = WATCHDOG,
+		.threads = 1,
+		.cores = 0xffffffffu,
+		.core_hz = SPYRE_CORE_HZ,
+		.soc_hz = SPYRE_SOC_HZ,
+		.watchdog = WATCHDOG,
 	};
 	unsigned int s;
 

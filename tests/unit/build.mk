@@ -15,5 +15,5 @@ $(B)/tests/unit/test_ref: $(ref_parts:%=$(B)/tests/unit/obj-ref/%.o) $(MODEL_LIB
 	$(Q)$(CC) $(CFLAGS) $(ref_flags) -o $@ $^ -lcmocka -lm
 
 CHECK_UNIT += $(B)/tests/unit/test_ref
-CHECK_HOST_FULL += SPYRE_REF_SEED=1000000,SPYRE_REF_INSNS=10000000,$(B)/tests/unit/test_ref
+CHECK_HOST_FULL += SPYRE_REF_SEED=1000000,SPYRE_REF_INSNS=5000000,$(B)/tests/unit/test_ref
 -include $(ref_parts:%=$(B)/tests/unit/obj-ref/%.d)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A second, slow interpreter of job binaries and of their modelled time, written from the manual and
- * include/spyre/isa.h alone: what it and the card's model agree on is not one author's mistake. It trusts the
- * container (programs come from ref_gen.c or a test) and says so when it meets what it does not know.
+ * A second, slow interpreter of job binaries and of their modelled time, written from the manual
+ * and include/spyre/isa.h alone: what it and the card's model agree on is not one author's mistake.
+ * It trusts the container (programs come from ref_gen.c or a test) and says so when it meets what
+ * it does not know.
  */
 #ifndef REF_H
 #define REF_H
@@ -14,10 +15,10 @@
 #include <spyre/cb.h>
 #include <spyre/isa.h>
 
-#define REF_CORES	32u
-#define REF_UNITS	16u	/* of a core: L3LU, L3SU, then seven of each corelet */
-#define REF_TILES	8u
-#define REF_ROWS	128u
+#define REF_CORES 32u
+#define REF_UNITS 16u /* of a core: L3LU, L3SU, then seven of each corelet */
+#define REF_TILES 8u
+#define REF_ROWS 128u
 
 struct ref_insn {
 	uint8_t op, be, a, b, c, d;
@@ -27,7 +28,7 @@ struct ref_insn {
 
 /* A unit's program and the values its registers start with. */
 struct ref_unit {
-	const struct ref_insn *text;	/* NULL: the unit does nothing */
+	const struct ref_insn *text; /* NULL: the unit does nothing */
 	uint64_t reg[SPYRE_REGS];
 	uint8_t kind, corelet;
 };
@@ -51,7 +52,7 @@ struct ref_seq {
 		uint32_t first;
 		uint64_t left;
 	} block[SPYRE_LOOPS];
-	uint64_t retired;	/* instructions completed */
+	uint64_t retired; /* instructions completed */
 };
 
 /* Decodes a container with the symbols of its launch. Free with ref_job_free(). */
@@ -72,7 +73,8 @@ static inline bool ref_seq_done(const struct ref_seq *s)
 	return s->text[s->pc].op == SPYRE_OP_RETURN;
 }
 
-/* Words that n times of a vector instruction's operand k (0 to 2: b, c, d; 3: a) move, 0: not a FIFO. */
+/* Words that n times of a vector instruction's operand k (0 to 2: b, c, d; 3: a) move, 0: not a
+ * FIFO. */
 unsigned int ref_operand_words(const struct ref_insn *in, unsigned int k, unsigned int *fifo);
 /* Sources of a vector operation. */
 unsigned int ref_sources(unsigned int op);
@@ -80,10 +82,10 @@ unsigned int ref_sources(unsigned int op);
 struct ref_result {
 	enum spyre_status status;
 	enum spyre_prog_err code;
-	int core, unit;		/* of the error; unit: kind | corelet << 8 */
+	int core, unit; /* of the error; unit: kind | corelet << 8 */
 	uint32_t pc;
-	uint64_t instructions;	/* executed, all units */
-	uint64_t words;		/* through FIFOs */
+	uint64_t instructions; /* executed, all units */
+	uint64_t words;	       /* through FIFOs */
 };
 
 struct ref_mem {
@@ -96,9 +98,9 @@ void ref_run(const struct ref_job *job, struct ref_mem *mem, uint64_t seed, stru
 
 struct ref_time {
 	uint64_t cycles, rd_bytes, wr_bytes, pt_macs;
-	enum spyre_status status;	/* OK, DEADLOCK or PROGRAM */
-	enum spyre_prog_err code;	/* of the last error */
-	unsigned int errors;		/* units that failed */
+	enum spyre_status status; /* OK, DEADLOCK or PROGRAM */
+	enum spyre_prog_err code; /* of the last error */
+	unsigned int errors;	  /* units that failed */
 };
 
 /* Modelled time of a job, whatever its data and addresses are; true when it comes to its end. */

@@ -7,24 +7,24 @@
 #include "ref_num.h"
 #include "spyreprog.h"
 
-#define SLOT		4096u	/* bytes of LX and memory, the unit of race-freedom */
-#define L0_SLOT		1024u
-#define LX_RUNS		6u	/* pieces of a core's LX in use, ... */
-#define LX_RUN		8u	/* ... of so many slots */
-#define LX_SLOTS	(LX_RUNS * LX_RUN)
-#define L0_SLOTS	8u
-#define RW_SLOTS	(REF_RW_BYTES / SLOT)
-#define CODE		48u
-#define PARTS		40u
-#define TOUCHES		512u
-#define NOREG		SPYRE_REG_NONE
-#define REF_OUT_CORE	0x50000u	/* of a core's dump */
-#define WORDS_MAX	160u	/* of a transfer in one iteration */
+#define SLOT 4096u /* bytes of LX and memory, the unit of race-freedom */
+#define L0_SLOT 1024u
+#define LX_RUNS 6u /* pieces of a core's LX in use, ... */
+#define LX_RUN 8u  /* ... of so many slots */
+#define LX_SLOTS (LX_RUNS * LX_RUN)
+#define L0_SLOTS 8u
+#define RW_SLOTS (REF_RW_BYTES / SLOT)
+#define CODE 48u
+#define PARTS 40u
+#define TOUCHES 512u
+#define NOREG SPYRE_REG_NONE
+#define REF_OUT_CORE 0x50000u /* of a core's dump */
+#define WORDS_MAX 160u	      /* of a transfer in one iteration */
 
 struct slot {
-	int writer;		/* unit, -1: none */
-	uint32_t written;	/* writer's clock then */
-	uint32_t *read;		/* clock of each unit's last read */
+	int writer;	  /* unit, -1: none */
+	uint32_t written; /* writer's clock then */
+	uint32_t *read;	  /* clock of each unit's last read */
 };
 
 struct gunit {
@@ -32,13 +32,13 @@ struct gunit {
 	struct spyre_insn *insn;
 	size_t n, cap;
 	unsigned int depth;
-	bool loop_empty;	/* nothing since the last MVLOOPCNT */
-	bool carry;		/* LBR3 grows over the iterations of a loop around here, ... */
-	int64_t carry_min, carry_max;	/* ... within this */
+	bool loop_empty; /* nothing since the last MVLOOPCNT */
+	bool carry;	 /* LBR3 grows over the iterations of a loop around here, ... */
+	int64_t carry_min, carry_max; /* ... within this */
 	uint32_t clock;
-	uint32_t *before;	/* clocks of all units that are known to be over */
-	bool allowed;		/* takes part in all loops that are open */
-	bool touched;		/* LX, L0 or memory, since the innermost loop began */
+	uint32_t *before; /* clocks of all units that are known to be over */
+	bool allowed;	  /* takes part in all loops that are open */
+	bool touched;	  /* LX, L0 or memory, since the innermost loop began */
 	uint32_t lcr3;
 };
 
@@ -76,7 +76,7 @@ struct gen {
 	uint32_t groups[SPYRE_JOB_GROUPS];
 	struct part *part;
 	unsigned int nparts;
-	struct touch touch[TOUCHES];	/* of the innermost loop's body */
+	struct touch touch[TOUCHES]; /* of the innermost loop's body */
 	unsigned int ntouches;
 	bool overflow;
 	uint64_t mult, words, words_max;
@@ -135,19 +135,24 @@ static void emit(struct gen *g, unsigned int u, struct spyre_insn in)
 
 static struct spyre_insn mvreg(unsigned int reg, unsigned int src, int64_t imm)
 {
-	return (struct spyre_insn){
-		.op = SPYRE_OP_MVREG, .a = (uint8_t)reg, .b = (uint8_t)src, .imm = (uint32_t)(int32_t)imm,
+	return (struct spyre_insn) {
+		.op = SPYRE_OP_MVREG,
+		.a = (uint8_t)reg,
+		.b = (uint8_t)src,
+		.imm = (uint32_t)(int32_t)imm,
 	};
 }
 
 static struct spyre_insn addimm(unsigned int reg, int64_t imm)
 {
-	return (struct spyre_insn){ .op = SPYRE_OP_ADDIMM, .a = (uint8_t)reg, .imm = (uint32_t)(int32_t)imm };
+	return (struct spyre_insn) { .op = SPYRE_OP_ADDIMM,
+				     .a = (uint8_t)reg,
+				     .imm = (uint32_t)(int32_t)imm };
 }
 
 static struct spyre_insn loopcnt(uint32_t count)
 {
-	return (struct spyre_insn){ .op = SPYRE_OP_MVLOOPCNT, .imm = count };
+	return (struct spyre_insn) { .op = SPYRE_OP_MVLOOPCNT, .imm = count };
 }
 
 static void open_loop(struct gen *g, unsigned int u, uint32_t count)
@@ -162,7 +167,8 @@ static void open_loop(struct gen *g, unsigned int u, uint32_t count)
 			emit(g, u, mvreg(lcr, SPYRE_LCR0 + 3, (int64_t)count - g->unit[u].lcr3));
 		else
 			emit(g, u, mvreg(lcr, NOREG, count));
-		emit(g, u, (struct spyre_insn){ .op = SPYRE_OP_MVLOOPCNT, .b = (uint8_t)lcr, .c = 1 });
+		emit(g, u,
+		     (struct spyre_insn) { .op = SPYRE_OP_MVLOOPCNT, .b = (uint8_t)lcr, .c = 1 });
 	}
 	g->unit[u].depth++;
 }
@@ -170,7 +176,7 @@ static void open_loop(struct gen *g, unsigned int u, uint32_t count)
 static void close_loop(struct gen *g, unsigned int u)
 {
 	if (g->unit[u].loop_empty)
-		emit(g, u, (struct spyre_insn){ .op = SPYRE_OP_NOP });
+		emit(g, u, (struct spyre_insn) { .op = SPYRE_OP_NOP });
 	g->unit[u].insn[g->unit[u].n - 1].be++;
 	g->unit[u].depth--;
 }
@@ -220,21 +226,25 @@ static void order(struct gen *g, unsigned int v, unsigned int u)
 
 	if (t < 0)
 		abort();
-	g->tag[uc][t] = (struct tag){ (int)u, (int)v };
-	send = (struct spyre_insn){ .op = SPYRE_OP_SYNC_SEND, .a = (uint8_t)t };
+	g->tag[uc][t] = (struct tag) { (int)u, (int)v };
+	send = (struct spyre_insn) { .op = SPYRE_OP_SYNC_SEND, .a = (uint8_t)t };
 	if (uc != v / REF_UNITS || (!g->clones && chance(g, 30)))
 		send.imm = 1u << g->core[uc];
 	for (i = 0; i < times; i++)
 		emit(g, v, send);
 	if (times > 1 && chance(g, 50)) {
-		emit(g, u, (struct spyre_insn){ .op = SPYRE_OP_SYNC_WAIT, .a = (uint8_t)t, .n = 1 });
+		emit(g, u,
+		     (struct spyre_insn) { .op = SPYRE_OP_SYNC_WAIT, .a = (uint8_t)t, .n = 1 });
 		times--;
 	}
-	emit(g, u, (struct spyre_insn){ .op = SPYRE_OP_SYNC_WAIT, .a = (uint8_t)t, .n = (uint16_t)times });
+	emit(g, u,
+	     (struct spyre_insn) {
+		     .op = SPYRE_OP_SYNC_WAIT, .a = (uint8_t)t, .n = (uint16_t)times });
 	learn(g, u, v);
 }
 
-/* Units whose accesses to slot have to be ordered before u's: calls fn for each, all must be true. */
+/* Units whose accesses to slot have to be ordered before u's: calls fn for each, all must be true.
+ */
 static bool conflicts(struct gen *g, unsigned int u, const struct touch *t, bool apply)
 {
 	struct slot *s = &g->slot[t->slot];
@@ -294,48 +304,55 @@ static void add_touch(struct gen *g, struct part *p, unsigned int slot, bool wri
 		}
 	}
 	if (p->ntouches < TOUCHES / 8)
-		p->touch[p->ntouches++] = (struct touch){ p->unit, slot, write };
+		p->touch[p->ntouches++] = (struct touch) { p->unit, slot, write };
 	else
 		g->overflow = true;
 }
 
 static struct region lx_region(struct gen *g, unsigned int c)
 {
-	unsigned int run = below(g, LX_RUNS), first = below(g, LX_RUN), n = 1 + below(g, LX_RUN - first);
+	unsigned int run = below(g, LX_RUNS), first = below(g, LX_RUN),
+		     n = 1 + below(g, LX_RUN - first);
 
-	return (struct region){ c * LX_SLOTS + run * LX_RUN + first, n, SLOT, g->lx_run[run] + first * SLOT };
+	return (struct region) { c * LX_SLOTS + run * LX_RUN + first, n, SLOT,
+				 g->lx_run[run] + first * SLOT };
 }
 
 static struct region l0_region(struct gen *g, unsigned int c, unsigned int x)
 {
 	unsigned int first = below(g, L0_SLOTS), n = 1 + below(g, L0_SLOTS - first);
 
-	return (struct region){ g->ncores * LX_SLOTS + (c * 2 + x) * L0_SLOTS + first, n, L0_SLOT, first * L0_SLOT };
+	return (struct region) { g->ncores * LX_SLOTS + (c * 2 + x) * L0_SLOTS + first, n, L0_SLOT,
+				 first * L0_SLOT };
 }
 
 static struct region rw_region(struct gen *g)
 {
-	unsigned int first = below(g, RW_SLOTS), n = 1 + below(g, RW_SLOTS - first < 6 ? RW_SLOTS - first : 6);
+	unsigned int first = below(g, RW_SLOTS),
+		     n = 1 + below(g, RW_SLOTS - first < 6 ? RW_SLOTS - first : 6);
 
-	return (struct region){ g->ncores * (LX_SLOTS + 2 * L0_SLOTS) + first, n, SLOT, first * SLOT };
+	return (struct region) { g->ncores * (LX_SLOTS + 2 * L0_SLOTS) + first, n, SLOT,
+				 first * SLOT };
 }
 
 /* The input: never written, so never tracked. */
 static struct region in_region(void)
 {
-	return (struct region){ 0, 0, SLOT, 0 };
+	return (struct region) { 0, 0, SLOT, 0 };
 }
 
 static int64_t stride(struct gen *g, unsigned int limit)
 {
 	static const int8_t likely[] = { 1, 1, 1, 1, 0, -1, 2, 3, -2 };
 
-	return 128 * (int64_t)(chance(g, 80) ? likely[below(g, sizeof(likely))] : (int)below(g, 2 * limit + 1) - (int)limit);
+	return 128 * (int64_t)(chance(g, 80) ? likely[below(g, sizeof(likely))]
+					     : (int)below(g, 2 * limit + 1) - (int)limit);
 }
 
-/* Loops and instructions that move total words; the address registers move on in between as they like. */
-static void pattern(struct gen *g, struct part *p, struct spyre_insn in, unsigned int total, unsigned int max,
-		    unsigned int depth, unsigned int limit)
+/* Loops and instructions that move total words; the address registers move on in between as they
+ * like. */
+static void pattern(struct gen *g, struct part *p, struct spyre_insn in, unsigned int total,
+		    unsigned int max, unsigned int depth, unsigned int limit)
 {
 	bool l3 = in.op < SPYRE_OP_LD;
 	unsigned int f, tries;
@@ -382,7 +399,8 @@ struct span {
 	int64_t min, max;
 };
 
-/* Where the code from instruction first on reaches: local and external, relative to registers that start at 0. */
+/* Where the code from instruction first on reaches: local and external, relative to registers that
+ * start at 0. */
 static void spans(const struct part *p, unsigned int first, struct span *lo, struct span *ex)
 {
 	struct ref_insn text[CODE + 1];
@@ -393,12 +411,20 @@ static void spans(const struct part *p, unsigned int first, struct span *lo, str
 	for (i = first; i < p->n; i++) {
 		const struct spyre_insn *in = &p->in[i];
 
-		text[i - first] = (struct ref_insn){
-			in->op, in->be, in->a, in->b, in->c, in->d, in->n, (int32_t)in->imm, (int32_t)in->imm2,
+		text[i - first] = (struct ref_insn) {
+			in->op,
+			in->be,
+			in->a,
+			in->b,
+			in->c,
+			in->d,
+			in->n,
+			(int32_t)in->imm,
+			(int32_t)in->imm2,
 		};
 	}
-	text[p->n - first] = (struct ref_insn){ .op = SPYRE_OP_RETURN };
-	*lo = *ex = (struct span){ INT64_MAX, INT64_MIN };
+	text[p->n - first] = (struct ref_insn) { .op = SPYRE_OP_RETURN };
+	*lo = *ex = (struct span) { INT64_MAX, INT64_MIN };
 	for (ref_seq_start(&s, &u); !ref_seq_done(&s); ref_seq_retire(&s)) {
 		const struct ref_insn *in = ref_seq_insn(&s);
 		int64_t a, step = 128, e = 0;
@@ -429,28 +455,32 @@ static int64_t place(struct gen *g, const struct span *s, uint64_t addr, uint64_
 
 	if (need > bytes)
 		return -1;
-	return (int64_t)addr + 128 * (int64_t)below(g, (uint32_t)((bytes - need) / 128 + 1)) - s->min;
+	return (int64_t)addr + 128 * (int64_t)below(g, (uint32_t)((bytes - need) / 128 + 1)) -
+	       s->min;
 }
 
-static void touch_span(struct gen *g, struct part *p, const struct region *r, int64_t from, int64_t to, bool write)
+static void touch_span(struct gen *g, struct part *p, const struct region *r, int64_t from,
+		       int64_t to, bool write)
 {
 	int64_t a;
 
 	if (!r->nslots)
 		return;
 	for (a = from / r->slot_bytes; a <= to / r->slot_bytes; a++)
-		add_touch(g, p, r->slot + (unsigned int)(a - (int64_t)(r->addr / r->slot_bytes)), write);
+		add_touch(g, p, r->slot + (unsigned int)(a - (int64_t)(r->addr / r->slot_bytes)),
+			  write);
 }
 
 /*
- * Appends to p: in, repeated in some way until total words are moved, within a local region and for L3 an
- * external one (with the register that holds its base). False if it did not fit.
+ * Appends to p: in, repeated in some way until total words are moved, within a local region and for
+ * L3 an external one (with the register that holds its base). False if it did not fit.
  */
-static bool transfer(struct gen *g, struct part *p, struct spyre_insn in, unsigned int total, const struct region *r,
-		     const struct region *ext, unsigned int ext_base)
+static bool transfer(struct gen *g, struct part *p, struct spyre_insn in, unsigned int total,
+		     const struct region *r, const struct region *ext, unsigned int ext_base)
 {
 	struct gunit *q = &g->unit[p->unit];
-	bool l3 = in.op < SPYRE_OP_LD, load = in.op == SPYRE_OP_LD || in.op == SPYRE_OP_L3_STU || in.op == SPYRE_OP_L3_STC;
+	bool l3 = in.op < SPYRE_OP_LD,
+	     load = in.op == SPYRE_OP_LD || in.op == SPYRE_OP_L3_STU || in.op == SPYRE_OP_L3_STC;
 	unsigned int start = p->n, tries, depth, body;
 	int64_t base, ebase = 0, lbr = 0;
 	struct span lo, ex;
@@ -479,7 +509,8 @@ static bool transfer(struct gen *g, struct part *p, struct spyre_insn in, unsign
 		if (l3)
 			put(g, p, mvreg(in.c, ext ? ext_base : NOREG, 0));
 		body = p->n;
-		pattern(g, p, in, total, l3 ? 32 : 65535, tries < 8 ? depth : 0, tries < 8 ? 6 - tries / 2 : 1);
+		pattern(g, p, in, total, l3 ? 32 : 65535, tries < 8 ? depth : 0,
+			tries < 8 ? 6 - tries / 2 : 1);
 		if (g->overflow)
 			return false;
 		spans(p, body, &lo, &ex);
@@ -489,8 +520,11 @@ static bool transfer(struct gen *g, struct part *p, struct spyre_insn in, unsign
 		}
 		base = place(g, &lo, r->addr, (uint64_t)r->nslots * r->slot_bytes);
 		if (l3)
-			ebase = place(g, &ex, ext->addr, ext->nslots ? (uint64_t)ext->nslots * ext->slot_bytes : REF_IN_BYTES);
-		if (base + lo.min < (int64_t)r->addr || ebase + (l3 ? ex.min : 0) < (l3 ? (int64_t)ext->addr : 0))
+			ebase = place(g, &ex, ext->addr,
+				      ext->nslots ? (uint64_t)ext->nslots * ext->slot_bytes
+						  : REF_IN_BYTES);
+		if (base + lo.min < (int64_t)r->addr ||
+		    ebase + (l3 ? ex.min : 0) < (l3 ? (int64_t)ext->addr : 0))
 			continue;
 		p->in[body - (l3 ? 2 : 1)].imm = (uint32_t)(int32_t)(base - lbr);
 		if (l3)
@@ -519,7 +553,8 @@ static bool commit(struct gen *g, uint64_t words)
 				return false;
 			for (j = 0; j < i; j++)
 				for (l = 0; l < g->part[j].ntouches; l++)
-					if (g->part[j].unit != p->unit && g->part[j].touch[l].slot == p->touch[k].slot &&
+					if (g->part[j].unit != p->unit &&
+					    g->part[j].touch[l].slot == p->touch[k].slot &&
 					    (g->part[j].touch[l].write || p->touch[k].write))
 						return false;
 		}
@@ -529,7 +564,8 @@ static bool commit(struct gen *g, uint64_t words)
 	if (k > TOUCHES)
 		return false;
 	g->words += words * g->mult;
-	/* All tags first: what a unit sends after its part may not be waited for by another before its own. */
+	/* All tags first: what a unit sends after its part may not be waited for by another before
+	 * its own. */
 	for (i = 0; i < g->nparts; i++)
 		for (k = 0; k < g->part[i].ntouches; k++)
 			conflicts(g, g->part[i].unit, &g->part[i].touch[k], true);
@@ -579,35 +615,70 @@ struct need {
 };
 
 static const uint8_t fifo_writer[SPYRE_FIFOS] = {
-	SPYRE_UNIT_LXLU, SPYRE_UNIT_LXLU, SPYRE_UNIT_LXLU, SPYRE_UNIT_LXLU, SPYRE_UNIT_LXLU, SPYRE_UNIT_LXLU,
-	SPYRE_UNIT_LXLU, SPYRE_UNIT_L0LU, SPYRE_UNIT_L0LU, SPYRE_UNIT_L0LU, SPYRE_UNIT_L0LU, SPYRE_UNIT_PT, SPYRE_UNIT_PT,
-	SPYRE_UNIT_PT, SPYRE_UNIT_PE, SPYRE_UNIT_SFP, SPYRE_UNIT_PE, SPYRE_UNIT_SFP, SPYRE_UNIT_SFP,
+	SPYRE_UNIT_LXLU, SPYRE_UNIT_LXLU, SPYRE_UNIT_LXLU, SPYRE_UNIT_LXLU, SPYRE_UNIT_LXLU,
+	SPYRE_UNIT_LXLU, SPYRE_UNIT_LXLU, SPYRE_UNIT_L0LU, SPYRE_UNIT_L0LU, SPYRE_UNIT_L0LU,
+	SPYRE_UNIT_L0LU, SPYRE_UNIT_PT,	  SPYRE_UNIT_PT,   SPYRE_UNIT_PT,   SPYRE_UNIT_PE,
+	SPYRE_UNIT_SFP,	 SPYRE_UNIT_PE,	  SPYRE_UNIT_SFP,  SPYRE_UNIT_SFP,
 };
 
 static const uint8_t fifo_reader[SPYRE_FIFOS] = {
-	SPYRE_UNIT_PT, SPYRE_UNIT_PT, SPYRE_UNIT_PE, SPYRE_UNIT_PE, SPYRE_UNIT_SFP, SPYRE_UNIT_SFP, SPYRE_UNIT_L0SU,
-	SPYRE_UNIT_PT, SPYRE_UNIT_PT, SPYRE_UNIT_PE, SPYRE_UNIT_SFP, SPYRE_UNIT_PE, SPYRE_UNIT_SFP, SPYRE_UNIT_LXSU,
-	SPYRE_UNIT_SFP, SPYRE_UNIT_PE, SPYRE_UNIT_LXSU, SPYRE_UNIT_LXSU, SPYRE_UNIT_SFP,
+	SPYRE_UNIT_PT,	SPYRE_UNIT_PT,	 SPYRE_UNIT_PE,	  SPYRE_UNIT_PE,   SPYRE_UNIT_SFP,
+	SPYRE_UNIT_SFP, SPYRE_UNIT_L0SU, SPYRE_UNIT_PT,	  SPYRE_UNIT_PT,   SPYRE_UNIT_PE,
+	SPYRE_UNIT_SFP, SPYRE_UNIT_PE,	 SPYRE_UNIT_SFP,  SPYRE_UNIT_LXSU, SPYRE_UNIT_SFP,
+	SPYRE_UNIT_PE,	SPYRE_UNIT_LXSU, SPYRE_UNIT_LXSU, SPYRE_UNIT_SFP,
 };
 
 /* Format of a FIFO operand. */
 static unsigned int operand_fmt(struct gen *g)
 {
 	static const uint8_t fmts[] = {
-		SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16, SPYRE_IEEE_FP32, SPYRE_IEEE_INT32,
-		SPYRE_IEEE_FP32 | SPYRE_FMT_HALF, SPYRE_IEEE_INT32 | SPYRE_FMT_HALF,
+		SPYRE_SEN169_FP16,
+		SPYRE_IEEE_FP16,
+		SPYRE_BFLOAT16,
+		SPYRE_IEEE_FP32,
+		SPYRE_IEEE_INT32,
+		SPYRE_IEEE_FP32 | SPYRE_FMT_HALF,
+		SPYRE_IEEE_INT32 | SPYRE_FMT_HALF,
 	};
 
 	return fmts[below(g, sizeof(fmts))];
 }
 
 static const uint8_t plain_ops[] = {
-	SPYRE_OP_MOV, SPYRE_OP_MOV, SPYRE_OP_ADD, SPYRE_OP_SUB, SPYRE_OP_MUL, SPYRE_OP_FMA, SPYRE_OP_MIN, SPYRE_OP_MAX,
-	SPYRE_OP_ABS, SPYRE_OP_NEG, SPYRE_OP_CMPEQ, SPYRE_OP_CMPLT, SPYRE_OP_CMPLE, SPYRE_OP_SEL, SPYRE_OP_IADD,
-	SPYRE_OP_ISUB, SPYRE_OP_IMUL, SPYRE_OP_IMIN, SPYRE_OP_IMAX, SPYRE_OP_AND, SPYRE_OP_OR, SPYRE_OP_XOR, SPYRE_OP_SHL,
-	SPYRE_OP_SHR, SPYRE_OP_SRA, SPYRE_OP_I2F, SPYRE_OP_F2I, SPYRE_OP_BCAST, SPYRE_OP_ROT,
+	SPYRE_OP_MOV,
+	SPYRE_OP_MOV,
+	SPYRE_OP_ADD,
+	SPYRE_OP_SUB,
+	SPYRE_OP_MUL,
+	SPYRE_OP_FMA,
+	SPYRE_OP_MIN,
+	SPYRE_OP_MAX,
+	SPYRE_OP_ABS,
+	SPYRE_OP_NEG,
+	SPYRE_OP_CMPEQ,
+	SPYRE_OP_CMPLT,
+	SPYRE_OP_CMPLE,
+	SPYRE_OP_SEL,
+	SPYRE_OP_IADD,
+	SPYRE_OP_ISUB,
+	SPYRE_OP_IMUL,
+	SPYRE_OP_IMIN,
+	SPYRE_OP_IMAX,
+	SPYRE_OP_AND,
+	SPYRE_OP_OR,
+	SPYRE_OP_XOR,
+	SPYRE_OP_SHL,
+	SPYRE_OP_SHR,
+	SPYRE_OP_SRA,
+	SPYRE_OP_I2F,
+	SPYRE_OP_F2I,
+	SPYRE_OP_BCAST,
+	SPYRE_OP_ROT,
 	/* SFP alone from here on. */
-	SPYRE_OP_RSUM, SPYRE_OP_RMAX, SPYRE_OP_RMIN, SPYRE_OP_RARGMAX,
+	SPYRE_OP_RSUM,
+	SPYRE_OP_RMAX,
+	SPYRE_OP_RMIN,
+	SPYRE_OP_RARGMAX,
 };
 #define SFP_OPS 4u
 
@@ -615,23 +686,26 @@ static const uint8_t plain_ops[] = {
 static uint32_t immediate(struct gen *g)
 {
 	static const uint32_t odd[] = {
-		0, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x00000001,
-		0x7f7fffff, 0x4f000000, 0xcf000000, 0x7fffffff, 31, 33, 0x477fe000, 0x50000000,
+		0,	    0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000,
+		0x7fc00000, 0xffc12345, 0x00000001, 0x7f7fffff, 0x4f000000, 0xcf000000,
+		0x7fffffff, 31,		33,	    0x477fe000, 0x50000000,
 	};
 
-	return chance(g, 40) ? odd[below(g, sizeof(odd) / sizeof(odd[0]))] : chance(g, 30) ? rnd(g) << 1 ^ rnd(g) :
-	       (rnd(g) & 0x807fffff) | (118 + below(g, 18)) << 23;
+	return chance(g, 40)   ? odd[below(g, sizeof(odd) / sizeof(odd[0]))]
+	       : chance(g, 30) ? rnd(g) << 1 ^ rnd(g)
+			       : (rnd(g) & 0x807fffff) | (118 + below(g, 18)) << 23;
 }
 
 /*
- * A random instruction of unit u for the FIFOs it may read (in) and write (out); adds what it moves to need.
- * in and out end with 0xff.
+ * A random instruction of unit u for the FIFOs it may read (in) and write (out); adds what it moves
+ * to need. in and out end with 0xff.
  */
-static void vector(struct gen *g, struct part *p, const uint8_t *in, const uint8_t *out, unsigned int n,
-		   struct need *need, unsigned int *nneeds)
+static void vector(struct gen *g, struct part *p, const uint8_t *in, const uint8_t *out,
+		   unsigned int n, struct need *need, unsigned int *nneeds)
 {
 	bool sfp = g->unit[p->unit].kind == SPYRE_UNIT_SFP;
-	unsigned int op = plain_ops[below(g, sizeof(plain_ops) - (sfp ? 0 : SFP_OPS))], k, i, nin, nout, fifo, w;
+	unsigned int op = plain_ops[below(g, sizeof(plain_ops) - (sfp ? 0 : SFP_OPS))], k, i, nin,
+		     nout, fifo, w;
 	struct spyre_insn v = { .op = (uint8_t)op, .n = (uint16_t)n };
 	struct ref_insn r;
 	uint8_t *opnd[4] = { &v.b, &v.c, &v.d, &v.a };
@@ -686,7 +760,7 @@ static void vector(struct gen *g, struct part *p, const uint8_t *in, const uint8
 	}
 	v.imm2 = fmts;
 	put(g, p, v);
-	r = (struct ref_insn){ v.op, 0, v.a, v.b, v.c, v.d, v.n, (int32_t)v.imm, (int32_t)v.imm2 };
+	r = (struct ref_insn) { v.op, 0, v.a, v.b, v.c, v.d, v.n, (int32_t)v.imm, (int32_t)v.imm2 };
 	for (k = 0; k < 4; k++) {
 		w = ref_operand_words(&r, k, &fifo);
 		if (!w)
@@ -694,7 +768,7 @@ static void vector(struct gen *g, struct part *p, const uint8_t *in, const uint8
 		for (i = 0; i < *nneeds && need[i].fifo != fifo; i++)
 			;
 		if (i == *nneeds)
-			need[(*nneeds)++] = (struct need){ fifo, 0 };
+			need[(*nneeds)++] = (struct need) { fifo, 0 };
 		need[i].words += w * n;
 	}
 }
@@ -703,17 +777,22 @@ static struct spyre_insn mov_raw(unsigned int a, unsigned int b, unsigned int n)
 {
 	uint32_t half = SPYRE_IEEE_INT32 | SPYRE_FMT_HALF;
 
-	return (struct spyre_insn){
-		.op = SPYRE_OP_MOV, .a = (uint8_t)a, .b = (uint8_t)b, .n = (uint16_t)n,
+	return (struct spyre_insn) {
+		.op = SPYRE_OP_MOV,
+		.a = (uint8_t)a,
+		.b = (uint8_t)b,
+		.n = (uint16_t)n,
 		.imm2 = SPYRE_FMTS(b >= SPYRE_OPND_FIFO(0) && b < SPYRE_OPND_IMM ? half : 0, 0, 0,
 				   a >= SPYRE_OPND_FIFO(0) ? half : 0),
 	};
 }
 
 /* The other end of a FIFO of corelet x of core c: words per iteration, times iterations. */
-static bool other_end(struct gen *g, unsigned int c, unsigned int x, unsigned int fifo, unsigned int words, bool writes)
+static bool other_end(struct gen *g, unsigned int c, unsigned int x, unsigned int fifo,
+		      unsigned int words, bool writes)
 {
-	unsigned int kind = writes ? fifo_writer[fifo] : fifo_reader[fifo], u = uid(c, kind, x), rows;
+	unsigned int kind = writes ? fifo_writer[fifo] : fifo_reader[fifo], u = uid(c, kind, x),
+		     rows;
 	struct part *p = part_of(g, u);
 	struct region r;
 
@@ -721,28 +800,40 @@ static bool other_end(struct gen *g, unsigned int c, unsigned int x, unsigned in
 	case SPYRE_UNIT_LXLU:
 	case SPYRE_UNIT_LXSU:
 		r = lx_region(g, c);
-		return transfer(g, p, (struct spyre_insn){ .op = writes ? SPYRE_OP_LD : SPYRE_OP_ST, .d = (uint8_t)fifo },
+		return transfer(g, p,
+				(struct spyre_insn) { .op = writes ? SPYRE_OP_LD : SPYRE_OP_ST,
+						      .d = (uint8_t)fifo },
 				words, &r, NULL, 0);
 	case SPYRE_UNIT_L0LU:
 	case SPYRE_UNIT_L0SU:
 		r = l0_region(g, c, x);
-		return transfer(g, p, (struct spyre_insn){ .op = writes ? SPYRE_OP_LD : SPYRE_OP_ST, .d = (uint8_t)fifo },
+		return transfer(g, p,
+				(struct spyre_insn) { .op = writes ? SPYRE_OP_LD : SPYRE_OP_ST,
+						      .d = (uint8_t)fifo },
 				words, &r, NULL, 0);
 	case SPYRE_UNIT_PT:
 		if (words % 2)
 			return false;
 		rows = words / 2;
-		put(g, p, (struct spyre_insn){ .op = SPYRE_OP_PT_PSOUT, .d = (uint8_t)fifo, .n = (uint16_t)rows,
-					       .imm = below(g, REF_ROWS - rows + 1) });
+		put(g, p,
+		    (struct spyre_insn) { .op = SPYRE_OP_PT_PSOUT,
+					  .d = (uint8_t)fifo,
+					  .n = (uint16_t)rows,
+					  .imm = below(g, REF_ROWS - rows + 1) });
 		return rows <= REF_ROWS;
 	default:
 		if (writes)
 			put(g, p, mov_raw(SPYRE_OPND_FIFO(fifo), below(g, SPYRE_VREGS), words));
 		else
-			put(g, p, (struct spyre_insn){ .op = SPYRE_OP_XOR, .a = (uint8_t)(words % 16),
-						       .b = (uint8_t)(words % 16), .c = (uint8_t)SPYRE_OPND_FIFO(fifo),
-						       .n = (uint16_t)words,
-						       .imm2 = SPYRE_FMTS(0, SPYRE_IEEE_INT32 | SPYRE_FMT_HALF, 0, 0) });
+			put(g, p,
+			    (struct spyre_insn) {
+				    .op = SPYRE_OP_XOR,
+				    .a = (uint8_t)(words % 16),
+				    .b = (uint8_t)(words % 16),
+				    .c = (uint8_t)SPYRE_OPND_FIFO(fifo),
+				    .n = (uint16_t)words,
+				    .imm2 = SPYRE_FMTS(0, SPYRE_IEEE_INT32 | SPYRE_FMT_HALF, 0,
+						       0) });
 		return true;
 	}
 }
@@ -751,20 +842,24 @@ static bool other_end(struct gen *g, unsigned int c, unsigned int x, unsigned in
 static bool event_vector(struct gen *g, unsigned int c, unsigned int x)
 {
 	static const uint8_t pe_in[] = {
-		SPYRE_FIFO_LXLU_PE0, SPYRE_FIFO_LXLU_PE1, SPYRE_FIFO_L0LU_PE, SPYRE_FIFO_PT_PE, SPYRE_FIFO_SFP_PE,
+		SPYRE_FIFO_LXLU_PE0, SPYRE_FIFO_LXLU_PE1, SPYRE_FIFO_L0LU_PE,
+		SPYRE_FIFO_PT_PE,    SPYRE_FIFO_SFP_PE,
 	};
 	static const uint8_t sfp_in[] = {
-		SPYRE_FIFO_LXLU_SFP0, SPYRE_FIFO_LXLU_SFP1, SPYRE_FIFO_L0LU_SFP, SPYRE_FIFO_PT_SFP, SPYRE_FIFO_PE_SFP,
+		SPYRE_FIFO_LXLU_SFP0, SPYRE_FIFO_LXLU_SFP1, SPYRE_FIFO_L0LU_SFP,
+		SPYRE_FIFO_PT_SFP,    SPYRE_FIFO_PE_SFP,
 	};
 	bool sfp = chance(g, 50);
-	unsigned int u = uid(c, sfp ? SPYRE_UNIT_SFP : SPYRE_UNIT_PE, x), i, k, count = 1 + below(g, 3), nneeds = 0;
+	unsigned int u = uid(c, sfp ? SPYRE_UNIT_SFP : SPYRE_UNIT_PE, x), i, k,
+		     count = 1 + below(g, 3), nneeds = 0;
 	uint8_t in[6], out[3], nin = 0, nout = 0, other;
 	struct need need[8];
 	struct part *p;
 	uint64_t words = 0;
 	bool long_one = chance(g, 40);
 
-	/* A few of the FIFOs. All but one of those with the same other end must fit without being read. */
+	/* A few of the FIFOs. All but one of those with the same other end must fit without being
+	 * read. */
 	for (i = 0; i < 5; i++)
 		if (chance(g, 35))
 			in[nin++] = sfp ? sfp_in[i] : pe_in[i];
@@ -783,10 +878,13 @@ static bool event_vector(struct gen *g, unsigned int c, unsigned int x)
 			return false;
 		other = need[i].fifo == SPYRE_FIFO_PE_SFP || need[i].fifo == SPYRE_FIFO_SFP_PE;
 		for (k = 0; k < i; k++) {
-			/* In this order: those before the last one of a unit may not wait for this unit. */
+			/* In this order: those before the last one of a unit may not wait for this
+			 * unit. */
 			unsigned int a = need[k].fifo, b = need[i].fifo;
-			bool same = (fifo_writer[a] != g->unit[u].kind && fifo_writer[a] == fifo_writer[b]) ||
-				    (fifo_reader[a] != g->unit[u].kind && fifo_reader[a] == fifo_reader[b]) ||
+			bool same = (fifo_writer[a] != g->unit[u].kind &&
+				     fifo_writer[a] == fifo_writer[b]) ||
+				    (fifo_reader[a] != g->unit[u].kind &&
+				     fifo_reader[a] == fifo_reader[b]) ||
 				    (other && (a == SPYRE_FIFO_PE_SFP || a == SPYRE_FIFO_SFP_PE));
 
 			if (same && need[k].words > SPYRE_FIFO_DEPTH)
@@ -798,15 +896,18 @@ static bool event_vector(struct gen *g, unsigned int c, unsigned int x)
 		for (i = 0; i < nneeds; i++) {
 			bool writes = fifo_reader[need[i].fifo] == g->unit[u].kind;
 
-			if (writes == !k && !other_end(g, c, x, need[i].fifo, need[i].words, writes))
+			if (writes == !k &&
+			    !other_end(g, c, x, need[i].fifo, need[i].words, writes))
 				return false;
 			if (writes == !k && writes && need[i].words > SPYRE_FIFO_DEPTH &&
-			    (need[i].fifo == SPYRE_FIFO_PE_SFP || need[i].fifo == SPYRE_FIFO_SFP_PE)) {
+			    (need[i].fifo == SPYRE_FIFO_PE_SFP ||
+			     need[i].fifo == SPYRE_FIFO_SFP_PE)) {
 				unsigned int j;
 
 				for (j = 0; j < nneeds; j++)
 					if (fifo_writer[need[j].fifo] == g->unit[u].kind &&
-					    need[j].fifo != SPYRE_FIFO_PE_LXSU && need[j].fifo != SPYRE_FIFO_SFP_LXSU)
+					    need[j].fifo != SPYRE_FIFO_PE_LXSU &&
+					    need[j].fifo != SPYRE_FIFO_SFP_LXSU)
 						return false;
 			}
 		}
@@ -818,7 +919,8 @@ static bool event_vector(struct gen *g, unsigned int c, unsigned int x)
 
 static bool event_pt(struct gen *g, unsigned int c, unsigned int x)
 {
-	static const uint8_t fmts[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16, SPYRE_SENINT8 };
+	static const uint8_t fmts[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16,
+					SPYRE_SENINT8 };
 	unsigned int u = uid(c, SPYRE_UNIT_PT, x), tile = below(g, REF_TILES), n, fifo;
 	uint8_t *fmt = &g->tile_fmt[c][x][tile], was = *fmt;
 	bool l0 = chance(g, 30), ok = true;
@@ -830,15 +932,25 @@ static bool event_pt(struct gen *g, unsigned int c, unsigned int x)
 		if (was == 0xff || !g->depth)
 			*fmt = fmts[below(g, sizeof(fmts))];
 		fifo = l0 ? SPYRE_FIFO_L0LU_PTW : SPYRE_FIFO_LXLU_PTW;
-		put(g, p, (struct spyre_insn){ .op = SPYRE_OP_PT_LDW, .a = (uint8_t)tile, .b = *fmt, .d = (uint8_t)fifo });
+		put(g, p,
+		    (struct spyre_insn) { .op = SPYRE_OP_PT_LDW,
+					  .a = (uint8_t)tile,
+					  .b = *fmt,
+					  .d = (uint8_t)fifo });
 		ok = ok && other_end(g, c, x, fifo, 64, true);
 		words += 64;
 	}
 	if (chance(g, 70)) {
 		n = chance(g, 90) ? 1 + below(g, 6) : 1 + below(g, 128);
 		fifo = chance(g, 30) ? SPYRE_FIFO_L0LU_PT : SPYRE_FIFO_LXLU_PT;
-		put(g, p, (struct spyre_insn){ .op = SPYRE_OP_PT_MM, .a = (uint8_t)tile, .b = *fmt, .c = chance(g, 50),
-					       .d = (uint8_t)fifo, .n = (uint16_t)n, .imm = below(g, REF_ROWS - n + 1) });
+		put(g, p,
+		    (struct spyre_insn) { .op = SPYRE_OP_PT_MM,
+					  .a = (uint8_t)tile,
+					  .b = *fmt,
+					  .c = chance(g, 50),
+					  .d = (uint8_t)fifo,
+					  .n = (uint16_t)n,
+					  .imm = below(g, REF_ROWS - n + 1) });
 		ok = ok && other_end(g, c, x, fifo, n, true);
 		/* The most expensive words of the reference by far. */
 		words += 16 * n;
@@ -846,16 +958,23 @@ static bool event_pt(struct gen *g, unsigned int c, unsigned int x)
 	if (chance(g, 30)) {
 		n = 1 + below(g, 20);
 		fifo = chance(g, 30) ? SPYRE_FIFO_L0LU_PT : SPYRE_FIFO_LXLU_PT;
-		put(g, p, (struct spyre_insn){ .op = SPYRE_OP_PT_PSIN, .b = chance(g, 50) ? SPYRE_IEEE_FP32 : SPYRE_IEEE_INT32,
-					       .d = (uint8_t)fifo, .n = (uint16_t)n, .imm = below(g, REF_ROWS - n + 1) });
+		put(g, p,
+		    (struct spyre_insn) { .op = SPYRE_OP_PT_PSIN,
+					  .b = chance(g, 50) ? SPYRE_IEEE_FP32 : SPYRE_IEEE_INT32,
+					  .d = (uint8_t)fifo,
+					  .n = (uint16_t)n,
+					  .imm = below(g, REF_ROWS - n + 1) });
 		ok = ok && other_end(g, c, x, fifo, 2 * n, true);
 		words += 2 * n;
 	}
 	if (chance(g, 50)) {
 		fifo = SPYRE_FIFO_PT_PE + below(g, 3);
 		n = 1 + below(g, 30);
-		put(g, p, (struct spyre_insn){ .op = SPYRE_OP_PT_PSOUT, .d = (uint8_t)fifo, .n = (uint16_t)n,
-					       .imm = below(g, REF_ROWS - n + 1) });
+		put(g, p,
+		    (struct spyre_insn) { .op = SPYRE_OP_PT_PSOUT,
+					  .d = (uint8_t)fifo,
+					  .n = (uint16_t)n,
+					  .imm = below(g, REF_ROWS - n + 1) });
 		ok = ok && other_end(g, c, x, fifo, 2 * n, false);
 		words += 2 * n;
 	}
@@ -869,8 +988,8 @@ static bool event_l0(struct gen *g, unsigned int c, unsigned int x)
 {
 	unsigned int n = 1 + below(g, 64);
 
-	return other_end(g, c, x, SPYRE_FIFO_LXLU_L0SU, n, true) && other_end(g, c, x, SPYRE_FIFO_LXLU_L0SU, n, false) &&
-	       commit(g, n);
+	return other_end(g, c, x, SPYRE_FIFO_LXLU_L0SU, n, true) &&
+	       other_end(g, c, x, SPYRE_FIFO_LXLU_L0SU, n, false) && commit(g, n);
 }
 
 static bool event_l3(struct gen *g, unsigned int c)
@@ -886,7 +1005,8 @@ static bool event_l3(struct gen *g, unsigned int c)
 		ext = fresh ? in_region() : rw_region(g);
 		in.op = SPYRE_OP_L3_LDU;
 		p = part_of(g, uid(c, SPYRE_UNIT_L3LU, 0));
-		return transfer(g, p, in, n, &r, &ext, SPYRE_EAR0 + (fresh ? 1 : 2)) && commit(g, n);
+		return transfer(g, p, in, n, &r, &ext, SPYRE_EAR0 + (fresh ? 1 : 2)) &&
+		       commit(g, n);
 	}
 	if (what < 75) {
 		ext = rw_region(g);
@@ -928,12 +1048,15 @@ static bool event_multicast(struct gen *g)
 
 			first = p;
 			g->unit[p->unit].carry = false;
-			if (g->overflow || !transfer(g, p, in, n, &r, &ext, SPYRE_EAR0 + (ext.nslots ? 2 : 1))) {
+			if (g->overflow ||
+			    !transfer(g, p, in, n, &r, &ext, SPYRE_EAR0 + (ext.nslots ? 2 : 1))) {
 				g->unit[p->unit].carry = carry;
 				return false;
 			}
 			g->unit[p->unit].carry = carry;
-			for (lar_at = 0; p->in[lar_at].op != SPYRE_OP_MVREG || p->in[lar_at].a >= SPYRE_LBR0; lar_at++)
+			for (lar_at = 0;
+			     p->in[lar_at].op != SPYRE_OP_MVREG || p->in[lar_at].a >= SPYRE_LBR0;
+			     lar_at++)
 				;
 			continue;
 		}
@@ -947,20 +1070,27 @@ static bool event_multicast(struct gen *g)
 		for (i = 0; i < first->ntouches; i++)
 			if (!first->touch[i].write)
 				add_touch(g, p, first->touch[i].slot, false);
-		p->in[lar_at].imm = (uint32_t)(int32_t)(base - (lar_at ? (int32_t)p->in[lar_at - 1].imm : 0));
+		p->in[lar_at].imm =
+			(uint32_t)(int32_t)(base - (lar_at ? (int32_t)p->in[lar_at - 1].imm : 0));
 	}
 	return first && commit(g, (uint64_t)n * g->nparts);
 }
 
 static bool event_ring(struct gen *g, unsigned int c, unsigned int x)
 {
-	unsigned int to = (c + (x ? g->ncores - 1 : 1)) % g->ncores, n = 1 + below(g, to == c ? 16 : 40);
+	unsigned int to = (c + (x ? g->ncores - 1 : 1)) % g->ncores,
+		     n = 1 + below(g, to == c ? 16 : 40);
 	struct part *p = part_of(g, uid(c, SPYRE_UNIT_SFP, x));
 
 	put(g, p, mov_raw(SPYRE_OPND_FIFO(SPYRE_FIFO_RING), below(g, SPYRE_VREGS), n));
 	p = part_of(g, uid(to, SPYRE_UNIT_SFP, x));
-	put(g, p, (struct spyre_insn){ .op = SPYRE_OP_IADD, .a = 5, .b = 7, .c = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_RING),
-				       .n = (uint16_t)n, .imm2 = SPYRE_FMTS(0, SPYRE_IEEE_INT32 | SPYRE_FMT_HALF, 0, 0) });
+	put(g, p,
+	    (struct spyre_insn) { .op = SPYRE_OP_IADD,
+				  .a = 5,
+				  .b = 7,
+				  .c = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_RING),
+				  .n = (uint16_t)n,
+				  .imm2 = SPYRE_FMTS(0, SPYRE_IEEE_INT32 | SPYRE_FMT_HALF, 0, 0) });
 	return commit(g, n);
 }
 
@@ -987,17 +1117,22 @@ static bool event_idle(struct gen *g, unsigned int c, unsigned int x)
 	for (i = 0; i < n; i++) {
 		switch (below(g, 4)) {
 		case 0:
-			put(g, p, (struct spyre_insn){ .op = SPYRE_OP_NOP });
+			put(g, p, (struct spyre_insn) { .op = SPYRE_OP_NOP });
 			break;
 		case 1:
 			put(g, p, addimm(SPYRE_LAR0 + below(g, 7), (int32_t)rnd(g)));
 			break;
 		case 2:
-			put(g, p, (struct spyre_insn){ .op = SPYRE_OP_ADDREG, .a = (uint8_t)(SPYRE_LAR0 + below(g, 7)),
-						       .b = (uint8_t)below(g, SPYRE_REGS), .imm = rnd(g) << 1 });
+			put(g, p,
+			    (struct spyre_insn) { .op = SPYRE_OP_ADDREG,
+						  .a = (uint8_t)(SPYRE_LAR0 + below(g, 7)),
+						  .b = (uint8_t)below(g, SPYRE_REGS),
+						  .imm = rnd(g) << 1 });
 			break;
 		default:
-			put(g, p, mvreg(SPYRE_LAR0 + below(g, 7), chance(g, 50) ? NOREG : below(g, SPYRE_REGS), (int32_t)rnd(g)));
+			put(g, p,
+			    mvreg(SPYRE_LAR0 + below(g, 7),
+				  chance(g, 50) ? NOREG : below(g, SPYRE_REGS), (int32_t)rnd(g)));
 			break;
 		}
 	}
@@ -1008,15 +1143,21 @@ static bool event_idle(struct gen *g, unsigned int c, unsigned int x)
 		put(g, p, loopcnt(count));
 		if (!count && (kind == SPYRE_UNIT_LXLU || kind == SPYRE_UNIT_L0LU)) {
 			put(g, p, mvreg(SPYRE_LAR0, NOREG, -128));
-			put(g, p, (struct spyre_insn){
-				.op = SPYRE_OP_LD, .a = SPYRE_LAR0, .b = NOREG, .n = 65535, .imm = 1280,
-				.d = kind == SPYRE_UNIT_LXLU ? SPYRE_FIFO_LXLU_PE0 : SPYRE_FIFO_L0LU_PE,
-			});
+			put(g, p,
+			    (struct spyre_insn) {
+				    .op = SPYRE_OP_LD,
+				    .a = SPYRE_LAR0,
+				    .b = NOREG,
+				    .n = 65535,
+				    .imm = 1280,
+				    .d = kind == SPYRE_UNIT_LXLU ? SPYRE_FIFO_LXLU_PE0
+								 : SPYRE_FIFO_L0LU_PE,
+			    });
 		}
-		put(g, p, (struct spyre_insn){ .op = SPYRE_OP_NOP });
+		put(g, p, (struct spyre_insn) { .op = SPYRE_OP_NOP });
 		if (!count && g->unit[u].depth + 1 < SPYRE_LOOPS) {
 			put(g, p, loopcnt(3));
-			put(g, p, (struct spyre_insn){ .op = SPYRE_OP_NOP, .be = 1 });
+			put(g, p, (struct spyre_insn) { .op = SPYRE_OP_NOP, .be = 1 });
 		}
 		p->in[p->n - 1].be++;
 	}
@@ -1026,7 +1167,8 @@ static bool event_idle(struct gen *g, unsigned int c, unsigned int x)
 /* A word to all: one send to a tag of many cores. */
 static bool event_broadcast(struct gen *g, unsigned int c, unsigned int x)
 {
-	unsigned int from = uid(c, below(g, SPYRE_UNITS), x), kind = below(g, SPYRE_UNITS), t, k, to;
+	unsigned int from = uid(c, below(g, SPYRE_UNITS), x), kind = below(g, SPYRE_UNITS), t, k,
+		     to;
 	uint32_t mask = 0;
 
 	if (g->clones)
@@ -1038,7 +1180,8 @@ static bool event_broadcast(struct gen *g, unsigned int c, unsigned int x)
 			to = uid(k, kind, x);
 			if (to == from || !g->unit[to].allowed || !g->unit[from].allowed)
 				return false;
-			if (tag->waiter >= 0 && (tag->waiter != (int)to || tag->sender != (int)from))
+			if (tag->waiter >= 0 &&
+			    (tag->waiter != (int)to || tag->sender != (int)from))
 				break;
 		}
 		if (k == g->ncores)
@@ -1049,45 +1192,63 @@ static bool event_broadcast(struct gen *g, unsigned int c, unsigned int x)
 	for (k = 0; k < g->ncores; k++) {
 		to = uid(k, kind, x);
 		mask |= 1u << g->core[k];
-		g->tag[k][t] = (struct tag){ (int)to, (int)from };
-		emit(g, to, (struct spyre_insn){ .op = SPYRE_OP_SYNC_WAIT, .a = (uint8_t)t, .n = 1 });
+		g->tag[k][t] = (struct tag) { (int)to, (int)from };
+		emit(g, to,
+		     (struct spyre_insn) { .op = SPYRE_OP_SYNC_WAIT, .a = (uint8_t)t, .n = 1 });
 		learn(g, to, from);
 	}
-	emit(g, from, (struct spyre_insn){ .op = SPYRE_OP_SYNC_SEND, .a = (uint8_t)t, .imm = mask });
+	emit(g, from,
+	     (struct spyre_insn) { .op = SPYRE_OP_SYNC_SEND, .a = (uint8_t)t, .imm = mask });
 	return true;
 }
 
 /* A special function of random numbers, its results to memory by a way that nothing else takes. */
 static bool event_special(struct gen *g, unsigned int c, unsigned int x)
 {
-	unsigned int n = 1 + below(g, 4), op = SPYRE_OP_RECIP + below(g, SPYRE_OP_GELU - SPYRE_OP_RECIP + 1);
+	unsigned int n = 1 + below(g, 4),
+		     op = SPYRE_OP_RECIP + below(g, SPYRE_OP_GELU - SPYRE_OP_RECIP + 1);
 	unsigned int fmt = below(g, 4), words = n * (fmt == SPYRE_IEEE_FP32 ? 2 : 1);
-	uint64_t lx = SPYRE_LX_SIZE - (x + 1) * SLOT;	/* beyond what regions use */
+	uint64_t lx = SPYRE_LX_SIZE - (x + 1) * SLOT; /* beyond what regions use */
 	unsigned int lxsu = uid(c, SPYRE_UNIT_LXSU, x), l3su = uid(c, SPYRE_UNIT_L3SU, 0);
 	uint64_t out = g->out->special_bytes;
 	struct part *p;
 
-	if (g->out->nspecials == 64 || g->depth || !other_end(g, c, x, SPYRE_FIFO_LXLU_SFP0, words, true))
+	if (g->out->nspecials == 64 || g->depth ||
+	    !other_end(g, c, x, SPYRE_FIFO_LXLU_SFP0, words, true))
 		return false;
 	p = part_of(g, uid(c, SPYRE_UNIT_SFP, x));
-	put(g, p, (struct spyre_insn){
-		.op = (uint8_t)op, .a = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_SFP_LXSU), .n = (uint16_t)n,
-		.b = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_LXLU_SFP0), .imm2 = SPYRE_FMTS(fmt, 0, 0, SPYRE_IEEE_FP32),
-	});
+	put(g, p,
+	    (struct spyre_insn) {
+		    .op = (uint8_t)op,
+		    .a = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_SFP_LXSU),
+		    .n = (uint16_t)n,
+		    .b = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_LXLU_SFP0),
+		    .imm2 = SPYRE_FMTS(fmt, 0, 0, SPYRE_IEEE_FP32),
+	    });
 	p = part_of(g, lxsu);
 	put(g, p, mvreg(SPYRE_LAR0, NOREG, (int64_t)lx));
-	put(g, p, (struct spyre_insn){ .op = SPYRE_OP_ST, .a = SPYRE_LAR0, .b = NOREG, .d = SPYRE_FIFO_SFP_LXSU,
-				       .n = (uint16_t)(2 * n), .imm = 128 });
+	put(g, p,
+	    (struct spyre_insn) { .op = SPYRE_OP_ST,
+				  .a = SPYRE_LAR0,
+				  .b = NOREG,
+				  .d = SPYRE_FIFO_SFP_LXSU,
+				  .n = (uint16_t)(2 * n),
+				  .imm = 128 });
 	if (!can_order(g, lxsu, l3su) || !can_order(g, l3su, lxsu) || !commit(g, 4 * n))
 		return false;
 	order(g, lxsu, l3su);
 	emit(g, l3su, mvreg(SPYRE_LAR0, NOREG, (int64_t)lx));
 	emit(g, l3su, mvreg(SPYRE_EAR0, SPYRE_EAR0 + 3, (int64_t)out));
-	emit(g, l3su, (struct spyre_insn){ .op = SPYRE_OP_L3_STU, .a = SPYRE_LAR0, .b = NOREG, .c = SPYRE_EAR0,
-					   .n = (uint16_t)(2 * n) });
+	emit(g, l3su,
+	     (struct spyre_insn) { .op = SPYRE_OP_L3_STU,
+				   .a = SPYRE_LAR0,
+				   .b = NOREG,
+				   .c = SPYRE_EAR0,
+				   .n = (uint16_t)(2 * n) });
 	g->unit[l3su].clock++;
 	order(g, l3su, lxsu);
-	g->out->special[g->out->nspecials++] = (struct ref_special){ (uint32_t)out, 256 * n, (uint8_t)op };
+	g->out->special[g->out->nspecials++] =
+		(struct ref_special) { (uint32_t)out, 256 * n, (uint8_t)op };
 	g->out->special_bytes += 256 * n;
 	return true;
 }
@@ -1095,8 +1256,8 @@ static bool event_special(struct gen *g, unsigned int c, unsigned int x)
 static void events(struct gen *g, unsigned int n, int core);
 
 /*
- * Conflicts of one iteration with the one before it: all that touched anything meet at an L3LU, for which tags
- * were set aside.
+ * Conflicts of one iteration with the one before it: all that touched anything meet at an L3LU, for
+ * which tags were set aside.
  */
 static void end_iteration(struct gen *g, unsigned int from, int core)
 {
@@ -1105,7 +1266,8 @@ static void end_iteration(struct gen *g, unsigned int from, int core)
 
 	for (i = from; i < g->ntouches && !conflict; i++)
 		for (k = from; k < i && !conflict; k++)
-			conflict = g->touch[i].slot == g->touch[k].slot && g->touch[i].unit != g->touch[k].unit &&
+			conflict = g->touch[i].slot == g->touch[k].slot &&
+				   g->touch[i].unit != g->touch[k].unit &&
 				   (g->touch[i].write || g->touch[k].write);
 	if (!conflict)
 		return;
@@ -1189,7 +1351,7 @@ static bool event_loop(struct gen *g, int core)
 	struct {
 		bool was, carry;
 		int64_t step;
-	} *old;
+	} * old;
 	unsigned int i, from;
 	struct mark m;
 
@@ -1245,7 +1407,8 @@ static bool event_loop(struct gen *g, int core)
 static void events(struct gen *g, unsigned int n, int core)
 {
 	while (n--) {
-		unsigned int c = core < 0 ? below(g, g->ncores) : (unsigned int)core, x = below(g, 2), what = below(g, 100);
+		unsigned int c = core < 0 ? below(g, g->ncores) : (unsigned int)core,
+			     x = below(g, 2), what = below(g, 100);
 		unsigned int tries;
 		bool done = false;
 
@@ -1286,11 +1449,19 @@ static void store_out(struct gen *g, struct part *p, uint64_t lx, uint64_t out, 
 	put(g, p, mvreg(SPYRE_LAR0, NOREG, (int64_t)lx));
 	put(g, p, mvreg(SPYRE_EAR0, SPYRE_EAR0 + 3, (int64_t)out));
 	put(g, p, loopcnt(words / 32));
-	put(g, p, (struct spyre_insn){ .op = SPYRE_OP_L3_STU, .be = 1, .a = SPYRE_LAR0, .b = NOREG, .c = SPYRE_EAR0, .n = 32,
-				       .imm = 4096, .imm2 = 4096 });
+	put(g, p,
+	    (struct spyre_insn) { .op = SPYRE_OP_L3_STU,
+				  .be = 1,
+				  .a = SPYRE_LAR0,
+				  .b = NOREG,
+				  .c = SPYRE_EAR0,
+				  .n = 32,
+				  .imm = 4096,
+				  .imm2 = 4096 });
 }
 
-/* All that a core holds, to memory: registers, L0 and sums by way of LX, where what none else uses is written. */
+/* All that a core holds, to memory: registers, L0 and sums by way of LX, where what none else uses
+ * is written. */
 static void dump(struct gen *g, unsigned int c)
 {
 	unsigned int hub = uid(c, SPYRE_UNIT_L3LU, 0), l3su = uid(c, SPYRE_UNIT_L3SU, 0), i, k, x;
@@ -1309,28 +1480,55 @@ static void dump(struct gen *g, unsigned int c)
 
 		begin_event(g);
 		p = part_of(g, uid(c, SPYRE_UNIT_PT, x));
-		put(g, p, (struct spyre_insn){ .op = SPYRE_OP_PT_PSOUT, .d = SPYRE_FIFO_PT_LXSU, .n = REF_ROWS });
+		put(g, p,
+		    (struct spyre_insn) {
+			    .op = SPYRE_OP_PT_PSOUT, .d = SPYRE_FIFO_PT_LXSU, .n = REF_ROWS });
 		p = part_of(g, uid(c, SPYRE_UNIT_PE, x));
 		for (i = 0; i < SPYRE_VREGS; i++)
-			put(g, p, (struct spyre_insn){ .op = SPYRE_OP_MOV, .a = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_PE_LXSU),
-						       .b = (uint8_t)i, .n = 1, .imm2 = SPYRE_FMTS(0, 0, 0, SPYRE_IEEE_INT32) });
-		put(g, p, mov_raw(SPYRE_OPND_FIFO(SPYRE_FIFO_PE_LXSU), SPYRE_OPND_FIFO(SPYRE_FIFO_L0LU_PE), 64));
+			put(g, p,
+			    (struct spyre_insn) { .op = SPYRE_OP_MOV,
+						  .a = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_PE_LXSU),
+						  .b = (uint8_t)i,
+						  .n = 1,
+						  .imm2 = SPYRE_FMTS(0, 0, 0, SPYRE_IEEE_INT32) });
+		put(g, p,
+		    mov_raw(SPYRE_OPND_FIFO(SPYRE_FIFO_PE_LXSU),
+			    SPYRE_OPND_FIFO(SPYRE_FIFO_L0LU_PE), 64));
 		p = part_of(g, uid(c, SPYRE_UNIT_SFP, x));
 		for (i = 0; i < SPYRE_VREGS; i++)
-			put(g, p, (struct spyre_insn){ .op = SPYRE_OP_MOV, .a = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_SFP_LXSU),
-						       .b = (uint8_t)i, .n = 1, .imm2 = SPYRE_FMTS(0, 0, 0, SPYRE_IEEE_INT32) });
+			put(g, p,
+			    (struct spyre_insn) {
+				    .op = SPYRE_OP_MOV,
+				    .a = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_SFP_LXSU),
+				    .b = (uint8_t)i,
+				    .n = 1,
+				    .imm2 = SPYRE_FMTS(0, 0, 0, SPYRE_IEEE_INT32) });
 		p = part_of(g, uid(c, SPYRE_UNIT_L0LU, x));
 		put(g, p, mvreg(SPYRE_LAR0, NOREG, 0));
-		put(g, p, (struct spyre_insn){ .op = SPYRE_OP_LD, .a = SPYRE_LAR0, .b = NOREG, .d = SPYRE_FIFO_L0LU_PE, .n = 64,
-					       .imm = 128 });
+		put(g, p,
+		    (struct spyre_insn) { .op = SPYRE_OP_LD,
+					  .a = SPYRE_LAR0,
+					  .b = NOREG,
+					  .d = SPYRE_FIFO_L0LU_PE,
+					  .n = 64,
+					  .imm = 128 });
 		p = part_of(g, lxsu);
 		put(g, p, mvreg(SPYRE_LAR0 + 1, NOREG, (int64_t)lx));
 		for (k = 0; k < 3; k++)
-			put(g, p, (struct spyre_insn){
-				.op = SPYRE_OP_ST, .a = SPYRE_LAR0 + 1, .b = NOREG, .imm = 128,
-				.d = k == 0 ? SPYRE_FIFO_PT_LXSU : k == 1 ? SPYRE_FIFO_PE_LXSU : SPYRE_FIFO_SFP_LXSU,
-				.n = k == 0 ? 256 : k == 1 ? 96 : 32, .imm2 = k == 0 ? 32768 : 12288,
-			});
+			put(g, p,
+			    (struct spyre_insn) {
+				    .op = SPYRE_OP_ST,
+				    .a = SPYRE_LAR0 + 1,
+				    .b = NOREG,
+				    .imm = 128,
+				    .d = k == 0	  ? SPYRE_FIFO_PT_LXSU
+					 : k == 1 ? SPYRE_FIFO_PE_LXSU
+						  : SPYRE_FIFO_SFP_LXSU,
+				    .n = k == 0	  ? 256
+					 : k == 1 ? 96
+						  : 32,
+				    .imm2 = k == 0 ? 32768 : 12288,
+			    });
 		g->words_max = UINT64_MAX;
 		commit(g, 384);
 		order(g, lxsu, hub);
@@ -1360,7 +1558,7 @@ static void reserve(struct gen *g, unsigned int u, unsigned int v)
 
 	if (t < 0)
 		abort();
-	g->tag[u / REF_UNITS][t] = (struct tag){ (int)u, (int)v };
+	g->tag[u / REF_UNITS][t] = (struct tag) { (int)u, (int)v };
 }
 
 static void setup(struct gen *g, unsigned int clones)
@@ -1401,7 +1599,9 @@ static void setup(struct gen *g, unsigned int clones)
 		bool again;
 
 		do {
-			g->lx_run[i] = (uint64_t)below(g, (SPYRE_LX_SIZE - 3 * 65536) / (LX_RUN * SLOT)) * LX_RUN * SLOT;
+			g->lx_run[i] =
+				(uint64_t)below(g, (SPYRE_LX_SIZE - 3 * 65536) / (LX_RUN * SLOT)) *
+				LX_RUN * SLOT;
 			for (again = false, k = 0; k < i; k++)
 				again |= g->lx_run[i] == g->lx_run[k];
 		} while (again);
@@ -1452,22 +1652,27 @@ static void build(struct gen *g, unsigned int clones)
 			spyreprog_job_insn(g->job, prog, &q->insn[k]);
 		for (c = 0; c < (clones ? clones : 1); c++) {
 			const uint64_t ear[4] = {
-				128 * (uint64_t)rnd(g), (uint64_t)REF_SEG_IN << SPYRE_SEGMENT_SHIFT,
+				128 * (uint64_t)rnd(g),
+				(uint64_t)REF_SEG_IN << SPYRE_SEGMENT_SHIFT,
 				((uint64_t)REF_SEG_RW << SPYRE_SEGMENT_SHIFT) + c * REF_RW_BYTES,
 				((uint64_t)REF_SEG_OUT << SPYRE_SEGMENT_SHIFT) + c * out_stride,
 			};
-			int u = spyreprog_job_unit(g->job, g->core[clones ? c : q->core], q->kind, q->corelet, prog);
+			int u = spyreprog_job_unit(g->job, g->core[clones ? c : q->core], q->kind,
+						   q->corelet, prog);
 			unsigned int sym;
 
 			for (k = 0; k < 4; k++) {
 				sym = chance(g, 30) ? below(g, 4) : SPYRE_NO_SYMBOL;
-				spyreprog_job_init(g->job, u, SPYRE_EAR0 + k, sym,
-						   ear[k] - (sym == SPYRE_NO_SYMBOL ? 0 : p->symbols[sym]));
+				spyreprog_job_init(
+					g->job, u, SPYRE_EAR0 + k, sym,
+					ear[k] - (sym == SPYRE_NO_SYMBOL ? 0 : p->symbols[sym]));
 			}
 			sym = chance(g, 30) ? below(g, 4) : SPYRE_NO_SYMBOL;
 			spyreprog_job_init(g->job, u, SPYRE_LCR0 + 3, sym,
-					   q->lcr3 - (sym == SPYRE_NO_SYMBOL ? 0 : p->symbols[sym]));
-			spyreprog_job_init(g->job, u, SPYRE_LAR0 + below(g, 4), SPYRE_NO_SYMBOL, rnd(g));
+					   q->lcr3 -
+						   (sym == SPYRE_NO_SYMBOL ? 0 : p->symbols[sym]));
+			spyreprog_job_init(g->job, u, SPYRE_LAR0 + below(g, 4), SPYRE_NO_SYMBOL,
+					   rnd(g));
 		}
 	}
 	if (spyreprog_job_finish(g->job, &p->container, &p->size)) {
@@ -1480,8 +1685,8 @@ static void build(struct gen *g, unsigned int clones)
 	p->out_stride = out_stride;
 }
 
-void ref_generate(struct ref_program *p, uint64_t seed, unsigned int cores, unsigned int clones, unsigned int n,
-		  uint64_t words)
+void ref_generate(struct ref_program *p, uint64_t seed, unsigned int cores, unsigned int clones,
+		  unsigned int n, uint64_t words)
 {
 	struct gen *g = zalloc(1, sizeof(*g));
 	unsigned int i;

@@ -18,7 +18,8 @@ static uint64_t le(const uint8_t *p, unsigned int bytes)
 struct ref_job *ref_job_decode(const uint8_t *c, size_t size, const uint64_t *symbols)
 {
 	struct ref_job *job = calloc(1, sizeof(*job));
-	uint64_t units = FIELD(c, struct spyre_job_header, nunits), insns = FIELD(c, struct spyre_job_header, ninsns);
+	uint64_t units = FIELD(c, struct spyre_job_header, nunits),
+		 insns = FIELD(c, struct spyre_job_header, ninsns);
 	uint64_t consts = FIELD(c, struct spyre_job_header, nconsts), i, k;
 	const uint8_t *p;
 
@@ -36,17 +37,25 @@ struct ref_job *ref_job_decode(const uint8_t *c, size_t size, const uint64_t *sy
 	job->text = calloc(insns + 1, sizeof(*job->text));
 	p = c + FIELD(c, struct spyre_job_header, text_off);
 	for (i = 0; i < insns; i++, p += sizeof(struct spyre_insn)) {
-		job->text[i] = (struct ref_insn){
-			.op = p[0], .be = p[1], .a = p[2], .b = p[3], .c = p[4], .d = p[5],
+		job->text[i] = (struct ref_insn) {
+			.op = p[0],
+			.be = p[1],
+			.a = p[2],
+			.b = p[3],
+			.c = p[4],
+			.d = p[5],
 			.n = (uint16_t)FIELD(p, struct spyre_insn, n),
 			.imm = (int32_t)FIELD(p, struct spyre_insn, imm),
 			.imm2 = (int32_t)FIELD(p, struct spyre_insn, imm2),
 		};
 	}
 	for (i = 0; i < units; i++) {
-		const uint8_t *d = c + FIELD(c, struct spyre_job_header, units_off) + i * sizeof(struct spyre_job_unit);
-		uint64_t kind = FIELD(d, struct spyre_job_unit, unit), corelet = FIELD(d, struct spyre_job_unit, corelet);
-		struct ref_unit *u = &job->unit[FIELD(d, struct spyre_job_unit, core)][kind + 7 * corelet];
+		const uint8_t *d = c + FIELD(c, struct spyre_job_header, units_off) +
+				   i * sizeof(struct spyre_job_unit);
+		uint64_t kind = FIELD(d, struct spyre_job_unit, unit),
+			 corelet = FIELD(d, struct spyre_job_unit, corelet);
+		struct ref_unit *u =
+			&job->unit[FIELD(d, struct spyre_job_unit, core)][kind + 7 * corelet];
 
 		p = c + FIELD(c, struct spyre_job_header, programs_off) +
 		    FIELD(d, struct spyre_job_unit, program) * sizeof(struct spyre_job_program);
@@ -55,10 +64,12 @@ struct ref_job *ref_job_decode(const uint8_t *c, size_t size, const uint64_t *sy
 		u->corelet = (uint8_t)corelet;
 		p = c + FIELD(c, struct spyre_job_header, inits_off) +
 		    FIELD(d, struct spyre_job_unit, init) * sizeof(struct spyre_job_init);
-		for (k = 0; k < FIELD(d, struct spyre_job_unit, ninits); k++, p += sizeof(struct spyre_job_init)) {
+		for (k = 0; k < FIELD(d, struct spyre_job_unit, ninits);
+		     k++, p += sizeof(struct spyre_job_init)) {
 			uint64_t symbol = FIELD(p, struct spyre_job_init, symbol);
 
-			u->reg[FIELD(p, struct spyre_job_init, reg)] = FIELD(p, struct spyre_job_init, value) +
+			u->reg[FIELD(p, struct spyre_job_init, reg)] =
+				FIELD(p, struct spyre_job_init, value) +
 				(symbol == SPYRE_NO_SYMBOL ? 0 : symbols[symbol]);
 		}
 	}
@@ -191,7 +202,8 @@ unsigned int ref_operand_words(const struct ref_insn *in, unsigned int k, unsign
 	uint8_t opnd[4] = { in->b, in->c, in->d, in->a };
 	uint32_t fmt = (uint32_t)in->imm2 >> (8 * k) & 0xff;
 
-	if ((k < 3 && k >= ref_sources(in->op)) || opnd[k] < SPYRE_OPND_FIFO(0) || opnd[k] >= SPYRE_OPND_IMM)
+	if ((k < 3 && k >= ref_sources(in->op)) || opnd[k] < SPYRE_OPND_FIFO(0) ||
+	    opnd[k] >= SPYRE_OPND_IMM)
 		return 0;
 	*fifo = opnd[k] - SPYRE_OPND_FIFO(0);
 	if (fmt & SPYRE_FMT_HALF)

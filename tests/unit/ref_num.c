@@ -9,12 +9,13 @@
 struct layout {
 	unsigned int bits, fraction;
 	int bias;
-	bool subnormals;	/* exponent 0 is subnormal; else it is a normal exponent, code 0 being zero */
-	bool away;		/* ties away from zero, else to even */
-	uint32_t top;		/* first magnitude that is not a number */
+	bool subnormals; /* exponent 0 is subnormal; else it is a normal exponent, code 0 being zero
+			  */
+	bool away;	 /* ties away from zero, else to even */
+	uint32_t top;	 /* first magnitude that is not a number */
 	uint32_t nan;
-	bool inf;		/* .top is infinity, else NaN */
-	double *value;		/* by magnitude, up to .top with the value it would have */
+	bool inf;      /* .top is infinity, else NaN */
+	double *value; /* by magnitude, up to .top with the value it would have */
 };
 
 static double values[5][0x8000];
@@ -118,7 +119,8 @@ uint32_t ref_widen(unsigned int fmt, uint32_t code)
 	m = code & ((1u << (l->bits - 1)) - 1);
 	/* Inside, a NaN is quiet and keeps sign and payload; it leaves as the canonical one. */
 	if (m > l->top || (m == l->top && !l->inf))
-		return sign << 31 | 0x7fc00000 | (l->inf ? (m & ((1u << l->fraction) - 1)) << (23 - l->fraction) : 0);
+		return sign << 31 | 0x7fc00000 |
+		       (l->inf ? (m & ((1u << l->fraction) - 1)) << (23 - l->fraction) : 0);
 	if (m == l->top)
 		return sign << 31 | 0x7f800000;
 	return sign << 31 | ref_lane((float)l->value[m]);
@@ -131,7 +133,8 @@ static uint32_t to_fp24(uint32_t lane)
 
 	if (ref_is_nan(lane))
 		return REF_NAN;
-	/* Neighbouring codes are neighbouring numbers, infinity being where the next one would be. */
+	/* Neighbouring codes are neighbouring numbers, infinity being where the next one would be.
+	 */
 	r = m - lo < hi - m ? lo : m - lo > hi - m ? hi : (lo & 0x100) ? hi : lo;
 	return (lane & 0x80000000) | (uint32_t)r;
 }
@@ -180,8 +183,9 @@ uint32_t ref_narrow(unsigned int fmt, uint32_t lane)
 			hi = mid;
 	}
 	/*
-	 * x has 24 significant bits and lies next to values of at most 11: where the halves are alike, the
-	 * differences are exact in double, and where they are not, their rounding cannot change which is less.
+	 * x has 24 significant bits and lies next to values of at most 11: where the halves are
+	 * alike, the differences are exact in double, and where they are not, their rounding cannot
+	 * change which is less.
 	 */
 	below = x - l->value[lo];
 	above = l->value[hi] - x;
@@ -296,7 +300,8 @@ uint32_t ref_op(unsigned int op, uint32_t b, uint32_t c, uint32_t d)
 
 bool ref_is_cross(unsigned int op)
 {
-	return op == SPYRE_OP_BCAST || op == SPYRE_OP_ROT || (op >= SPYRE_OP_RSUM && op <= SPYRE_OP_RARGMAX);
+	return op == SPYRE_OP_BCAST || op == SPYRE_OP_ROT ||
+	       (op >= SPYRE_OP_RSUM && op <= SPYRE_OP_RARGMAX);
 }
 
 /* Whether lane x comes before y when the greatest is looked for: a NaN is greater than all. */
@@ -309,7 +314,9 @@ static bool greater(uint32_t x, uint32_t y)
 
 void ref_cross(unsigned int op, uint32_t *out, const uint32_t *b, const uint32_t *c, uint32_t imm)
 {
-	unsigned int pair = op == SPYRE_OP_RSUM ? SPYRE_OP_ADD : op == SPYRE_OP_RMAX ? SPYRE_OP_MAX : SPYRE_OP_MIN;
+	unsigned int pair = op == SPYRE_OP_RSUM	  ? SPYRE_OP_ADD
+			    : op == SPYRE_OP_RMAX ? SPYRE_OP_MAX
+						  : SPYRE_OP_MIN;
 	unsigned int i, half, best = 0;
 	uint32_t t[SPYRE_LANES];
 

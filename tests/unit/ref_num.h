@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers of the reference: conversions by their definition. A 16-bit code's magnitude has a value, which
- * grows with the code; rounding looks for the two codes around the number and takes the nearer.
+ * Numbers of the reference: conversions by their definition. A 16-bit code's magnitude has a value,
+ * which grows with the code; rounding looks for the two codes around the number and takes the
+ * nearer.
  */
 #ifndef REF_NUM_H
 #define REF_NUM_H
@@ -24,7 +25,8 @@ unsigned int ref_bits(unsigned int fmt);
 /* An element of fmt, in its low bits, to a lane: int32 for integer formats, else fp32. */
 uint32_t ref_widen(unsigned int fmt, uint32_t code);
 uint32_t ref_narrow(unsigned int fmt, uint32_t lane);
-/* One lane of an operation on lanes that treats each alone; special functions rounded from double. */
+/* One lane of an operation on lanes that treats each alone; special functions rounded from double.
+ */
 uint32_t ref_op(unsigned int op, uint32_t b, uint32_t c, uint32_t d);
 /* The operations over all lanes: ROT, BCAST, reductions. */
 bool ref_is_cross(unsigned int op);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The functional half of the reference: one word or one instruction at a time, FIFOs at their real depth. */
+/* The functional half of the reference: one word or one instruction at a time, FIFOs at their real
+ * depth. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,16 +21,17 @@ struct unit {
 	struct ref_seq seq;
 	unsigned int core, kind, corelet;
 	bool live;
-	uint32_t word, time;	/* within the instruction */
+	uint32_t word, time; /* within the instruction */
 	unsigned int operand;
-	bool released;		/* by the group it waited for */
-	uint32_t lane[4][4 * SPYRE_LANES];	/* operands b, c, d and the result, of the current time */
+	bool released; /* by the group it waited for */
+	uint32_t lane[4]
+		     [4 * SPYRE_LANES]; /* operands b, c, d and the result, of the current time */
 };
 
 struct tile {
 	uint8_t word[64][WORD];
-	uint32_t w[256][SPYRE_LANES];	/* the words' elements as lanes, by k and column */
-	int fmt;			/* -1: never loaded */
+	uint32_t w[256][SPYRE_LANES]; /* the words' elements as lanes, by k and column */
+	int fmt;		      /* -1: never loaded */
 };
 
 struct corelet {
@@ -41,7 +43,7 @@ struct corelet {
 	} load[8];
 	unsigned int nloads, load_word;
 	uint32_t row[REF_ROWS][SPYRE_LANES];
-	uint32_t v[2][SPYRE_VREGS][SPYRE_LANES];	/* PE, SFP */
+	uint32_t v[2][SPYRE_VREGS][SPYRE_LANES]; /* PE, SFP */
 };
 
 struct group {
@@ -54,7 +56,7 @@ struct machine {
 	const struct ref_job *job;
 	struct ref_mem *mem;
 	struct ref_result *res;
-	uint8_t *lx[REF_CORES];		/* of cores that have units */
+	uint8_t *lx[REF_CORES]; /* of cores that have units */
 	struct corelet (*cl[REF_CORES])[2];
 	struct unit unit[REF_CORES * REF_UNITS];
 	unsigned int nunits;
@@ -72,12 +74,16 @@ static uint32_t rnd(struct machine *m)
 	return (uint32_t)(m->rng >> 33);
 }
 
-static enum step fail(struct machine *m, struct unit *u, enum spyre_status status, enum spyre_prog_err code)
+static enum step fail(struct machine *m, struct unit *u, enum spyre_status status,
+		      enum spyre_prog_err code)
 {
 	if (!m->failed)
-		*m->res = (struct ref_result){
-			.status = status, .code = code, .core = (int)u->core,
-			.unit = (int)(u->kind | u->corelet << 8), .pc = u->seq.pc,
+		*m->res = (struct ref_result) {
+			.status = status,
+			.code = code,
+			.core = (int)u->core,
+			.unit = (int)(u->kind | u->corelet << 8),
+			.pc = u->seq.pc,
 		};
 	m->failed = true;
 	return BLOCKED;
@@ -136,7 +142,8 @@ static bool pop(struct fifo *f, uint8_t *word)
 /* A FIFO as its writer sees it: the ring's is the neighbour's. */
 static struct fifo *fifo_out(struct machine *m, struct unit *u, unsigned int f)
 {
-	unsigned int core = f == SPYRE_FIFO_RING ? ref_ring_to(m->job, u->core, u->corelet) : u->core;
+	unsigned int core =
+		f == SPYRE_FIFO_RING ? ref_ring_to(m->job, u->core, u->corelet) : u->core;
 
 	return &(*m->cl[core])[u->corelet].fifo[f];
 }
@@ -155,7 +162,8 @@ static uint64_t local_addr(struct unit *u, const struct ref_insn *in)
 
 static enum step l3(struct machine *m, struct unit *u, const struct ref_insn *in)
 {
-	uint64_t lx = local_addr(u, in) + (uint64_t)u->word * WORD, ear = u->seq.reg[in->c] + (uint64_t)u->word * WORD;
+	uint64_t lx = local_addr(u, in) + (uint64_t)u->word * WORD,
+		 ear = u->seq.reg[in->c] + (uint64_t)u->word * WORD;
 	uint8_t *to, *from;
 
 	switch (in->op) {
@@ -236,7 +244,8 @@ static enum step load_store(struct machine *m, struct unit *u, const struct ref_
 		p = local(m, u, m->lx[u->core], SPYRE_LX_SIZE, addr);
 	if (!p)
 		return BLOCKED;
-	if (in->op == SPYRE_OP_LD ? !push(m, fifo_out(m, u, in->d), p) : !pop(fifo_in(m, u, in->d), p))
+	if (in->op == SPYRE_OP_LD ? !push(m, fifo_out(m, u, in->d), p)
+				  : !pop(fifo_in(m, u, in->d), p))
 		return BLOCKED;
 	if (++u->word == in->n)
 		retire(u);
@@ -256,8 +265,9 @@ static uint32_t element(const uint8_t *word, unsigned int fmt, unsigned int k)
 	case 16:
 		return ref_widen(fmt, word[2 * k] | (uint32_t)word[2 * k + 1] << 8);
 	default:
-		return ref_widen(fmt, word[4 * k] | (uint32_t)word[4 * k + 1] << 8 | (uint32_t)word[4 * k + 2] << 16 |
-				 (uint32_t)word[4 * k + 3] << 24);
+		return ref_widen(fmt, word[4 * k] | (uint32_t)word[4 * k + 1] << 8 |
+					      (uint32_t)word[4 * k + 2] << 16 |
+					      (uint32_t)word[4 * k + 3] << 24);
 	}
 }
 
@@ -276,7 +286,8 @@ static enum step load_port(struct machine *m, struct unit *u)
 	/* Rows of W lie one after the other in the words of the load. */
 	n = WORD * 8 / ref_bits((unsigned int)t->fmt);
 	for (i = 0; i < 64 * n; i++)
-		t->w[i / SPYRE_LANES][i % SPYRE_LANES] = element(t->word[i / n], (unsigned int)t->fmt, i % n);
+		t->w[i / SPYRE_LANES][i % SPYRE_LANES] =
+			element(t->word[i / n], (unsigned int)t->fmt, i % n);
 	cl->load_word = 0;
 	memmove(cl->load, cl->load + 1, sizeof(cl->load) - sizeof(cl->load[0]));
 	cl->nloads--;
@@ -305,8 +316,9 @@ static enum step matmul(struct machine *m, struct unit *u, const struct ref_insn
 		for (k = 0; k < per_word; k++) {
 			uint32_t w = t->w[k][col];
 
-			acc = ref_is_float(in->b) ? ref_lane(fmaf(ref_float(x[k]), ref_float(w), ref_float(acc))) :
-						    acc + x[k] * w;
+			acc = ref_is_float(in->b) ? ref_lane(fmaf(ref_float(x[k]), ref_float(w),
+								  ref_float(acc)))
+						  : acc + x[k] * w;
 		}
 		row[col] = ref_is_float(in->b) ? ref_canon(acc) : acc;
 	}
@@ -341,7 +353,8 @@ static enum step pt(struct machine *m, struct unit *u, const struct ref_insn *in
 		if (!pop(fifo_in(m, u, in->d), word))
 			return BLOCKED;
 		for (i = 0; i < 32; i++)
-			half[i] = in->b == SPYRE_IEEE_FP32 ? ref_canon(element(word, in->b, i)) : element(word, in->b, i);
+			half[i] = in->b == SPYRE_IEEE_FP32 ? ref_canon(element(word, in->b, i))
+							   : element(word, in->b, i);
 		break;
 	}
 	if (++u->word == in->n * 2u)
@@ -385,11 +398,13 @@ static enum step fetch(struct machine *m, struct unit *u, const struct ref_insn 
 		for (i = 0; i < SPYRE_LANES; i++)
 			lane[i] = (uint32_t)in->imm;
 	} else if (opnd[k] >= SPYRE_OPND_CONST(0)) {
-		memcpy(lane, m->job->consts[opnd[k] - SPYRE_OPND_CONST(0)], sizeof(*m->job->consts));
+		memcpy(lane, m->job->consts[opnd[k] - SPYRE_OPND_CONST(0)],
+		       sizeof(*m->job->consts));
 	} else {
 		/* Up to four registers in a row, where a push takes as many. */
 		for (i = 0; i < 4 && opnd[k] + i < SPYRE_VREGS; i++)
-			memcpy(lane + i * SPYRE_LANES, vregs(m, u)[opnd[k] + i], sizeof(*vregs(m, u)));
+			memcpy(lane + i * SPYRE_LANES, vregs(m, u)[opnd[k] + i],
+			       sizeof(*vregs(m, u)));
 	}
 	u->word = 0;
 	u->operand++;
@@ -420,7 +435,8 @@ static enum step next_time(struct unit *u, const struct ref_insn *in)
 
 static enum step vector(struct machine *m, struct unit *u, const struct ref_insn *in)
 {
-	unsigned int sources = ref_sources(in->op), fmt = (uint32_t)in->imm2 >> 24 & 0x7f, fifo = 0, i, k, n, bits;
+	unsigned int sources = ref_sources(in->op), fmt = (uint32_t)in->imm2 >> 24 & 0x7f, fifo = 0,
+		     i, k, n, bits;
 	unsigned int words;
 	uint8_t word[WORD] = { 0 };
 
@@ -432,11 +448,15 @@ static enum step vector(struct machine *m, struct unit *u, const struct ref_insn
 	}
 	words = ref_operand_words(in, 3, &fifo);
 	if (!words) {
-		unsigned int from, per = ref_operand_words(in, 0, &from) ? lanes((uint32_t)in->imm2 & 0x7f) : SPYRE_LANES;
+		unsigned int from, per = ref_operand_words(in, 0, &from)
+						 ? lanes((uint32_t)in->imm2 & 0x7f)
+						 : SPYRE_LANES;
 
 		/* A pop of a narrow format fills as many registers as it has lanes for. */
-		for (i = 0; i < (per > SPYRE_LANES && in->op == SPYRE_OP_MOV ? per / SPYRE_LANES : 1); i++)
-			memcpy(vregs(m, u)[in->a + i], u->lane[3] + i * SPYRE_LANES, sizeof(*vregs(m, u)));
+		for (i = 0;
+		     i < (per > SPYRE_LANES && in->op == SPYRE_OP_MOV ? per / SPYRE_LANES : 1); i++)
+			memcpy(vregs(m, u)[in->a + i], u->lane[3] + i * SPYRE_LANES,
+			       sizeof(*vregs(m, u)));
 		return next_time(u, in);
 	}
 	n = lanes(fmt);
@@ -445,7 +465,8 @@ static enum step vector(struct machine *m, struct unit *u, const struct ref_insn
 		uint32_t code = ref_narrow(fmt, u->lane[3][u->word * n + i]);
 
 		for (k = 0; k < bits; k += 8)
-			word[(i * bits + k) / 8] |= (uint8_t)((bits == 4 ? code << (i % 2 * 4) : code >> k) & 0xff);
+			word[(i * bits + k) / 8] |=
+				(uint8_t)((bits == 4 ? code << (i % 2 * 4) : code >> k) & 0xff);
 	}
 	if (!push(m, fifo_out(m, u, fifo), word))
 		return BLOCKED;
@@ -521,9 +542,9 @@ static void run(struct machine *m)
 			struct unit *u = &m->unit[(i + from) % m->nunits];
 
 			if (u->kind == SPYRE_UNIT_PT)
-				for (k = 1 + rnd(m) % 32; k-- && load_port(m, u) == ADVANCED; )
+				for (k = 1 + rnd(m) % 32; k-- && load_port(m, u) == ADVANCED;)
 					advanced = true;
-			for (k = 1 + rnd(m) % 32; k-- && u->live && step(m, u) == ADVANCED; )
+			for (k = 1 + rnd(m) % 32; k-- && u->live && step(m, u) == ADVANCED;)
 				advanced = true;
 			live |= u->live;
 		}
@@ -539,7 +560,7 @@ void ref_run(const struct ref_job *job, struct ref_mem *mem, uint64_t seed, stru
 	struct machine *m = calloc(1, sizeof(*m));
 	unsigned int c, i, x, t;
 
-	*res = (struct ref_result){ .core = -1, .unit = -1 };
+	*res = (struct ref_result) { .core = -1, .unit = -1 };
 	m->job = job;
 	m->mem = mem;
 	m->res = res;
@@ -573,10 +594,12 @@ void ref_run(const struct ref_job *job, struct ref_mem *mem, uint64_t seed, stru
 			continue;
 		for (i = 0; i < 2 * SPYRE_FIFOS; i++)
 			if ((*m->cl[c])[i % 2].fifo[i / 2].count)
-				res->status = SPYRE_ERR_PROGRAM, res->code = SPYRE_PE_FIFO_LEFT, res->core = (int)c;
+				res->status = SPYRE_ERR_PROGRAM, res->code = SPYRE_PE_FIFO_LEFT,
+				res->core = (int)c;
 		for (i = 0; i < SPYRE_TAGS; i++)
 			if (m->tag[c][i])
-				res->status = SPYRE_ERR_PROGRAM, res->code = SPYRE_PE_FIFO_LEFT, res->core = (int)c;
+				res->status = SPYRE_ERR_PROGRAM, res->code = SPYRE_PE_FIFO_LEFT,
+				res->core = (int)c;
 	}
 	for (c = 0; c < REF_CORES; c++) {
 		free(m->lx[c]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Modelled time, event by event: of all processes (units, and the load ports of PTs) the one whose next step can
- * come first takes it, a word or an instruction at a time. A word is read when its reader is free and the word
- * is there; it is written when its writer is free and has a slot.
+ * Modelled time, event by event: of all processes (units, and the load ports of PTs) the one whose
+ * next step can come first takes it, a word or an instruction at a time. A word is read when its
+ * reader is free and the word is there; it is written when its writer is free and has a slot.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 /* Rounded down: memory, and each of two ports that serve cores 0 to 15 and 16 to 31. */
 #define MEM_WORD (128ull * SPYRE_CORE_HZ * CYCLE / 150000000000ull)
 #define PORT_WORD (128ull * SPYRE_CORE_HZ * CYCLE / 81000000000ull)
-#define NS(n) ((uint64_t)((unsigned __int128)(n) * SPYRE_CORE_HZ * CYCLE / 1000000000))
+#define NS(n) ((uint64_t)((unsigned __int128)(n)*SPYRE_CORE_HZ * CYCLE / 1000000000))
 #define LOAD_LATENCY NS(950)
 #define STORE_LATENCY NS(150)
 #define LOADS 4u
@@ -38,7 +38,7 @@
 
 /* --- State ---------------------------------------------------------------------------------- */
 
-#define PROCS (REF_UNITS + 2)	/* of a core: its units, then the load ports */
+#define PROCS (REF_UNITS + 2) /* of a core: its units, then the load ports */
 
 struct fifo {
 	uint64_t there[SPYRE_FIFO_DEPTH];
@@ -46,7 +46,7 @@ struct fifo {
 };
 
 struct tag {
-	uint64_t *seen;		/* sends, ascending */
+	uint64_t *seen; /* sends, ascending */
 	unsigned int count, cap;
 };
 
@@ -54,11 +54,11 @@ struct proc {
 	struct ref_seq seq;
 	bool live, port;
 	unsigned int kind, corelet;
-	uint64_t t;		/* free from then on */
-	uint64_t last;		/* its loads and stores are over by then */
-	uint64_t when;		/* next step, NEVER: waits */
+	uint64_t t;    /* free from then on */
+	uint64_t last; /* its loads and stores are over by then */
+	uint64_t when; /* next step, NEVER: waits */
 	uint32_t word;
-	bool released;		/* from its group */
+	bool released; /* from its group */
 };
 
 struct load {
@@ -73,7 +73,7 @@ struct core {
 	struct load load[2][8];
 	unsigned int nloads[2], issued[2], ended[2], pending[2][REF_TILES];
 	uint64_t end_of_load[2][8], tile_ready[2][REF_TILES];
-	unsigned int tile_fmt[2][REF_TILES];	/* and 1, 0: never loaded */
+	unsigned int tile_fmt[2][REF_TILES]; /* and 1, 0: never loaded */
 	uint64_t flight[LOADS], mflight[MULTICASTS];
 	unsigned int nflight, nmflight;
 	uint64_t in_free, out_free;
@@ -88,8 +88,8 @@ struct group {
 struct sim {
 	const struct ref_job *job;
 	struct core *core[REF_CORES];
-	bool alone;		/* the one core simulated stands for all, which are alike */
-	unsigned int like, half[2];	/* how many those are, and how many of them on each port */
+	bool alone;		    /* the one core simulated stands for all, which are alike */
+	unsigned int like, half[2]; /* how many those are, and how many of them on each port */
 	uint64_t clock, mem_free, port_free[2], tail;
 	struct group group[SPYRE_JOB_GROUPS];
 	struct ref_time *res;
@@ -132,7 +132,7 @@ static uint64_t words_there(const struct fifo *f, unsigned int n)
 /* --- Vector instructions -------------------------------------------------------------------- */
 
 struct moves {
-	unsigned int nin, fifo[3], words[3];	/* sources, each FIFO once */
+	unsigned int nin, fifo[3], words[3]; /* sources, each FIFO once */
 	unsigned int out, nout;
 	uint64_t cost;
 };
@@ -277,7 +277,8 @@ static void send(struct sim *s, unsigned int c, struct proc *p, const struct ref
 	retire(p);
 }
 
-/* Cores that are alike ask one after the other: the first one's end, and at the end of the job the others' lag. */
+/* Cores that are alike ask one after the other: the first one's end, and at the end of the job the
+ * others' lag. */
 static uint64_t serve(struct sim *s, uint64_t *free, uint64_t t, uint64_t work, unsigned int times)
 {
 	t = max(t, *free);
@@ -287,7 +288,8 @@ static uint64_t serve(struct sim *s, uint64_t *free, uint64_t t, uint64_t work, 
 }
 
 /* n words through memory for so many alike; half: on each port. */
-static uint64_t memory(struct sim *s, uint64_t t, unsigned int n, unsigned int times, const unsigned int half[2])
+static uint64_t memory(struct sim *s, uint64_t t, unsigned int n, unsigned int times,
+		       const unsigned int half[2])
 {
 	uint64_t done = serve(s, &s->mem_free, t, n * MEM_WORD, times);
 	unsigned int h;
@@ -394,13 +396,16 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 		return;
 	case SPYRE_OP_SYNC_WAIT:
 		k->tag[in->a].count -= in->n;
-		memmove(k->tag[in->a].seen, k->tag[in->a].seen + in->n, k->tag[in->a].count * sizeof(uint64_t));
+		memmove(k->tag[in->a].seen, k->tag[in->a].seen + in->n,
+			k->tag[in->a].count * sizeof(uint64_t));
 		p->t += CYCLE;
 		retire(p);
 		return;
 	case SPYRE_OP_L3_LDU:
-		arrive(k, p, &k->flight[k->nflight % LOADS], memory(s, p->t, in->n, s->like, s->alone ? s->half :
-		       (const unsigned int[]){ c < 16, c >= 16 }), in->n);
+		arrive(k, p, &k->flight[k->nflight % LOADS],
+		       memory(s, p->t, in->n, s->like,
+			      s->alone ? s->half : (const unsigned int[]) { c < 16, c >= 16 }),
+		       in->n);
 		k->nflight++;
 		s->res->rd_bytes += in->n * 128ull * s->like;
 		p->t += CYCLE;
@@ -410,8 +415,10 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 		multicast(s, c, p, in);
 		return;
 	case SPYRE_OP_L3_STU:
-		k->out_free = max(k->out_free + in->n * RING, memory(s, p->t, in->n, s->like, s->alone ? s->half :
-				  (const unsigned int[]){ c < 16, c >= 16 }));
+		k->out_free = max(
+			k->out_free + in->n * RING,
+			memory(s, p->t, in->n, s->like,
+			       s->alone ? s->half : (const unsigned int[]) { c < 16, c >= 16 }));
 		p->t = k->out_free;
 		p->last = max(p->last, p->t + STORE_LATENCY);
 		s->res->wr_bytes += in->n * 128ull * s->like;
@@ -425,7 +432,8 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 	case SPYRE_OP_LD:
 	case SPYRE_OP_PT_PSOUT:
 		p->t += LINK;
-		write_word(out_fifo(s, c, x, in->d), p->t + (in->op == SPYRE_OP_LD ? WAY_LX : WAY_LINK));
+		write_word(out_fifo(s, c, x, in->d),
+			   p->t + (in->op == SPYRE_OP_LD ? WAY_LX : WAY_LINK));
 		if (++p->word == (in->op == SPYRE_OP_LD ? 1u : 2u) * in->n)
 			retire(p);
 		return;
@@ -448,7 +456,7 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 			retire(p);
 		return;
 	case SPYRE_OP_PT_LDW:
-		k->load[x][k->nloads[x]++] = (struct load){ in->a, in->d, p->t };
+		k->load[x][k->nloads[x]++] = (struct load) { in->a, in->d, p->t };
 		k->issued[x]++;
 		k->tile_fmt[x][in->a] = in->b + 1u;
 		k->pending[x][in->a]++;
@@ -496,7 +504,8 @@ static struct core *new_core(const struct ref_job *job, unsigned int c)
 		struct proc *p = &k->p[i];
 
 		if (i >= REF_UNITS) {
-			/* A port that has nothing to load never steps; it needs a program counter all the same. */
+			/* A port that has nothing to load never steps; it needs a program counter
+			 * all the same. */
 			p->port = true;
 			p->corelet = i - REF_UNITS;
 			p->seq.text = job->text;
@@ -558,7 +567,8 @@ bool ref_time(const struct ref_job *job, struct ref_time *res)
 		step(&s, at, p);
 		/* Who may now be able to: units of this core, ring neighbours, whom it tells. */
 		for (c = 0; c < REF_CORES; c++)
-			if (s.core[c] && (c == at || op == SPYRE_OP_SYNC_SEND || op == SPYRE_OP_L3_LDM || op >= SPYRE_OP_MOV))
+			if (s.core[c] && (c == at || op == SPYRE_OP_SYNC_SEND ||
+					  op == SPYRE_OP_L3_LDM || op >= SPYRE_OP_MOV))
 				look(&s, c);
 	}
 	for (c = 0; c < REF_CORES; c++) {
@@ -572,7 +582,8 @@ bool ref_time(const struct ref_job *job, struct ref_time *res)
 		}
 		free(s.core[c]);
 	}
-	/* No job is faster than its bytes through the memory and the turning between reading and writing. */
+	/* No job is faster than its bytes through the memory and the turning between reading and
+	 * writing. */
 	low = res->rd_bytes < res->wr_bytes ? res->rd_bytes : res->wr_bytes;
 	ns = (res->rd_bytes + res->wr_bytes) / 150 + low * 5740 / 1000000;
 	res->cycles = max(s.end + s.tail, NS(ns)) / CYCLE + JOB;

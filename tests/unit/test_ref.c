@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random programs on the card's model and on the reference: equal bits wherever they wrote, equal status,
- * equal modelled cycles, for several numbers of threads and every vector width.
+ * Random programs on the card's model and on the reference: equal bits wherever they wrote, equal
+ * status, equal modelled cycles, for several numbers of threads and every vector width.
  *
  *	SPYRE_REF_SEED=N    first program (else 1)
  *	SPYRE_REF_COUNT=N   programs (else until enough instructions were executed)
@@ -45,23 +45,23 @@ static void fill_input(uint8_t *p, uint64_t seed)
 		r = r * 6364136223846793005ull + 1442695040888963407ull;
 		v = (uint32_t)(r >> 32);
 		switch (kind) {
-		case 0:		/* any bits */
+		case 0: /* any bits */
 		case 1:
 			break;
-		case 2:		/* fp32 */
+		case 2: /* fp32 */
 		case 3:
 			v = (v & 0x807fffff) | (118 + (uint32_t)(r >> 8) % 20) << 23;
 			break;
-		case 4:		/* 16-bit formats: exponents around 1 in each of them */
+		case 4: /* 16-bit formats: exponents around 1 in each of them */
 			v = (v & 0x83ff83ff) | 0x3c003c00;
 			break;
 		case 5:
 			v = (v & 0x8fff8fff) | 0x38003800;
 			break;
-		case 6:		/* small integers */
+		case 6: /* small integers */
 			v = (v & 0x00030003) - 0x00010001;
 			break;
-		default:	/* alike */
+		default: /* alike */
 			v = seed & 1 ? 0x3f803f80 : 0;
 			break;
 		}
@@ -77,8 +77,9 @@ struct bound {
 
 /* Documentation/isa.rst, and half a place for the rounding of the reference. */
 static const struct bound bounds[] = {
-	{ SPYRE_OP_RECIP, 0.5 }, { SPYRE_OP_RSQRT, 1.5 }, { SPYRE_OP_SQRT, 0.5 }, { SPYRE_OP_EXP, 1.5 },
-	{ SPYRE_OP_LN, 1.5 }, { SPYRE_OP_SIGMOID, 3 }, { SPYRE_OP_TANH, 2 }, { SPYRE_OP_ERF, 2.5 }, { SPYRE_OP_GELU, 6 },
+	{ SPYRE_OP_RECIP, 0.5 }, { SPYRE_OP_RSQRT, 1.5 }, { SPYRE_OP_SQRT, 0.5 },
+	{ SPYRE_OP_EXP, 1.5 },	 { SPYRE_OP_LN, 1.5 },	  { SPYRE_OP_SIGMOID, 3 },
+	{ SPYRE_OP_TANH, 2 },	 { SPYRE_OP_ERF, 2.5 },	  { SPYRE_OP_GELU, 6 },
 };
 
 static bool within(uint8_t op, uint32_t got, uint32_t want)
@@ -107,7 +108,8 @@ static bool same_special(const struct ref_program *p, const uint8_t *got, const 
 				memcpy(&g, got + c * p->out_stride + p->special[i].offset + k, 4);
 				memcpy(&w, want + c * p->out_stride + p->special[i].offset + k, 4);
 				if (!within(p->special[i].op, g, w)) {
-					print_error("special function %02x: %08x, expected %08x\n", p->special[i].op, g, w);
+					print_error("special function %02x: %08x, expected %08x\n",
+						    p->special[i].op, g, w);
 					return false;
 				}
 			}
@@ -117,18 +119,20 @@ static bool same_special(const struct ref_program *p, const uint8_t *got, const 
 }
 
 /* Offset of the first lane that differs, shown; -1 if none does. */
-static int64_t first_difference(const char *what, const uint8_t *got, const uint8_t *want, uint64_t n)
+static int64_t first_difference(const char *what, const uint8_t *got, const uint8_t *want,
+				uint64_t n)
 {
 	uint32_t g, w;
 	uint64_t i;
 
 	if (!memcmp(got, want, n))
 		return -1;
-	for (i = 0; ; i += 4) {
+	for (i = 0;; i += 4) {
 		memcpy(&g, got + i, 4);
 		memcpy(&w, want + i, 4);
 		if (g != w) {
-			print_error("%s + %llx: %08x, expected %08x\n", what, (unsigned long long)i, g, w);
+			print_error("%s + %llx: %08x, expected %08x\n", what, (unsigned long long)i,
+				    g, w);
 			return (int64_t)i;
 		}
 	}
@@ -152,9 +156,9 @@ static unsigned int variants(struct variant *v)
 	for (np = 0; pt[np]; np++)
 		;
 	for (i = 0; i < nv || i < np; i++)
-		v[n++] = (struct variant){ i % 2 ? 3 : 1, vec[i % nv], pt[i % np] };
+		v[n++] = (struct variant) { i % 2 ? 3 : 1, vec[i % nv], pt[i % np] };
 	if (n % 2)
-		v[n++] = (struct variant){ 3, vec[nv - 1], pt[np - 1] };
+		v[n++] = (struct variant) { 3, vec[nv - 1], pt[np - 1] };
 	return n;
 }
 
@@ -167,8 +171,8 @@ static double seconds(void)
 }
 
 /* One program on both. Returns why they differ, or NULL. */
-static const char *compare(const struct ref_program *p, struct env *e, const struct variant *v, unsigned int nv,
-			   uint64_t seed, struct ref_result *res, double spent[4])
+static const char *compare(const struct ref_program *p, struct env *e, const struct variant *v,
+			   unsigned int nv, uint64_t seed, struct ref_result *res, double spent[4])
 {
 	static char why[400];
 	struct ref_job *job = ref_job_decode(p->container, p->size, p->symbols);
@@ -194,8 +198,8 @@ static const char *compare(const struct ref_program *p, struct env *e, const str
 	if (ends != (res->status == SPYRE_OK))
 		ret = "the two halves of the reference disagree on whether it ends";
 	if (res->status != SPYRE_OK) {
-		snprintf(why, sizeof(why), "reference: status %u code %u core %d unit %x pc %u", res->status, res->code,
-			 res->core, (unsigned int)res->unit, res->pc);
+		snprintf(why, sizeof(why), "reference: status %u code %u core %d unit %x pc %u",
+			 res->status, res->code, res->core, (unsigned int)res->unit, res->pc);
 		ret = why;
 	}
 	for (i = 0; i < nv && !ret; i++) {
@@ -209,33 +213,47 @@ static const char *compare(const struct ref_program *p, struct env *e, const str
 		env_run(&e[i], p->symbols, p->nsymbols);
 		spent[1] += seconds() - t;
 		if (e[i].rb.status != res->status) {
-			snprintf(why, sizeof(why), "%s: status %u code %u core %d unit %x pc %u, stuck %u (core %u unit %x waits %u "
-				 "number %u pc %u)", v[i].vec->name, e[i].rb.status, e[i].rb.err_code,
-				 (int16_t)e[i].rb.err_core, e[i].rb.err_unit, e[i].rb.err_pc, e[i].rb.nstuck,
-				 e[i].rb.stuck[0].core, e[i].rb.stuck[0].unit, e[i].rb.stuck[0].waits, e[i].rb.stuck[0].number,
+			snprintf(why, sizeof(why),
+				 "%s: status %u code %u core %d unit %x pc %u, stuck %u (core %u "
+				 "unit %x waits %u "
+				 "number %u pc %u)",
+				 v[i].vec->name, e[i].rb.status, e[i].rb.err_code,
+				 (int16_t)e[i].rb.err_core, e[i].rb.err_unit, e[i].rb.err_pc,
+				 e[i].rb.nstuck, e[i].rb.stuck[0].core, e[i].rb.stuck[0].unit,
+				 e[i].rb.stuck[0].waits, e[i].rb.stuck[0].number,
 				 e[i].rb.stuck[0].pc);
 			ret = why;
 			break;
 		}
-		at = first_difference("scratch", e[i].seg[REF_SEG_RW], mem.seg[REF_SEG_RW], p->rw_bytes);
+		at = first_difference("scratch", e[i].seg[REF_SEG_RW], mem.seg[REF_SEG_RW],
+				      p->rw_bytes);
 		if (at < 0)
 			for (c = 0; c < p->clones && at < 0; c++)
-				at = first_difference("dump", e[i].seg[REF_SEG_OUT] + c * p->out_stride + REF_OUT_AT,
-						      mem.seg[REF_SEG_OUT] + c * p->out_stride + REF_OUT_AT,
-						      p->out_stride - REF_OUT_AT);
+				at = first_difference(
+					"dump",
+					e[i].seg[REF_SEG_OUT] + c * p->out_stride + REF_OUT_AT,
+					mem.seg[REF_SEG_OUT] + c * p->out_stride + REF_OUT_AT,
+					p->out_stride - REF_OUT_AT);
 		if (at >= 0) {
-			snprintf(why, sizeof(why), "%s and %s, %u threads: memory differs", v[i].vec->name, v[i].pt->name,
-				 v[i].threads);
+			snprintf(why, sizeof(why), "%s and %s, %u threads: memory differs",
+				 v[i].vec->name, v[i].pt->name, v[i].threads);
 			ret = why;
 		} else if (!same_special(p, e[i].seg[REF_SEG_OUT], mem.seg[REF_SEG_OUT])) {
 			ret = "special functions beyond their bound";
 		} else if (e[i].time.cycles != time.cycles || e[i].time.rd_bytes != time.rd_bytes ||
-			   e[i].time.wr_bytes != time.wr_bytes || e[i].time.pt_macs != time.pt_macs) {
-			snprintf(why, sizeof(why), "model %llu cycles, %llu bytes read, %llu written, %llu macs; reference %llu, %llu, "
-				 "%llu, %llu", (unsigned long long)e[i].time.cycles, (unsigned long long)e[i].time.rd_bytes,
-				 (unsigned long long)e[i].time.wr_bytes, (unsigned long long)e[i].time.pt_macs,
+			   e[i].time.wr_bytes != time.wr_bytes ||
+			   e[i].time.pt_macs != time.pt_macs) {
+			snprintf(why, sizeof(why),
+				 "model %llu cycles, %llu bytes read, %llu written, %llu macs; "
+				 "reference %llu, %llu, "
+				 "%llu, %llu",
+				 (unsigned long long)e[i].time.cycles,
+				 (unsigned long long)e[i].time.rd_bytes,
+				 (unsigned long long)e[i].time.wr_bytes,
+				 (unsigned long long)e[i].time.pt_macs,
 				 (unsigned long long)time.cycles, (unsigned long long)time.rd_bytes,
-				 (unsigned long long)time.wr_bytes, (unsigned long long)time.pt_macs);
+				 (unsigned long long)time.wr_bytes,
+				 (unsigned long long)time.pt_macs);
 			ret = why;
 		}
 	}
@@ -305,13 +323,17 @@ static void test_random(void **state)
 				}
 				ref_program_free(&p);
 			}
-			fail_msg("program %llu: %s\nrepeat: SPYRE_REF_SEED=%llu SPYRE_REF_COUNT=1 SPYRE_REF_EVENTS=%u %s",
-				 (unsigned long long)seed, why, (unsigned long long)seed, n, "build/tests/unit/test_ref");
+			fail_msg("program %llu: %s\nrepeat: SPYRE_REF_SEED=%llu SPYRE_REF_COUNT=1 "
+				 "SPYRE_REF_EVENTS=%u %s",
+				 (unsigned long long)seed, why, (unsigned long long)seed, n,
+				 "build/tests/unit/test_ref");
 		}
 	}
-	print_message("%llu programs, %llu instructions, %llu words on %u variants; reference %.1f s and %.1f s, "
-		      "model %.1f s, generator %.1f s\n", (unsigned long long)programs, (unsigned long long)done, (unsigned long long)words,
-		      nv, spent[0], spent[3], spent[1], spent[2]);
+	print_message("%llu programs, %llu instructions, %llu words on %u variants; reference %.1f "
+		      "s and %.1f s, "
+		      "model %.1f s, generator %.1f s\n",
+		      (unsigned long long)programs, (unsigned long long)done,
+		      (unsigned long long)words, nv, spent[0], spent[3], spent[1], spent[2]);
 	for (i = 0; i < nv; i++)
 		env_free(&e[i]);
 }
@@ -319,8 +341,9 @@ static void test_random(void **state)
 /* --- Programs that need not end --------------------------------------------------------------- */
 
 /*
- * Spoils n instructions of a container: neighbours change places, one is left out, a wait takes more. Whether it
- * ends then depends on no data, so that races do not matter; addresses do, hence only the time is compared.
+ * Spoils n instructions of a container: neighbours change places, one is left out, a wait takes
+ * more. Whether it ends then depends on no data, so that races do not matter; addresses do, hence
+ * only the time is compared.
  */
 static void spoil(struct ref_program *p, uint64_t *rng, unsigned int n)
 {
@@ -337,9 +360,10 @@ static void spoil(struct ref_program *p, uint64_t *rng, unsigned int n)
 			continue;
 		switch (*rng >> 62) {
 		case 0:
-			if (i->op != SPYRE_OP_SYNC_WAIT && i->op != SPYRE_OP_SYNC_SEND && i->op < SPYRE_OP_LD)
+			if (i->op != SPYRE_OP_SYNC_WAIT && i->op != SPYRE_OP_SYNC_SEND &&
+			    i->op < SPYRE_OP_LD)
 				continue;
-			*i = (struct spyre_insn){ .op = SPYRE_OP_NOP };
+			*i = (struct spyre_insn) { .op = SPYRE_OP_NOP };
 			break;
 		case 1:
 			if (i->op != SPYRE_OP_SYNC_WAIT)
@@ -347,7 +371,8 @@ static void spoil(struct ref_program *p, uint64_t *rng, unsigned int n)
 			i->n++;
 			break;
 		default:
-			if (i[1].op < SPYRE_OP_ADDIMM || i[1].be || (i->op < SPYRE_OP_SYNC_SEND && i[1].op < SPYRE_OP_SYNC_SEND))
+			if (i[1].op < SPYRE_OP_ADDIMM || i[1].be ||
+			    (i->op < SPYRE_OP_SYNC_SEND && i[1].op < SPYRE_OP_SYNC_SEND))
 				continue;
 			t = i[0];
 			i[0] = i[1];
@@ -369,7 +394,9 @@ static void test_spoiled(void **state)
 	env_init(&e, 1);
 	for (i = seed; i < seed + count; i++) {
 		struct spyre_soc_job req = {
-			.bootaddr = ENV_SEGMENT(7), .mem = &e.mem, .context = 1,
+			.bootaddr = ENV_SEGMENT(7),
+			.mem = &e.mem,
+			.context = 1,
 		};
 		struct ref_program p;
 		struct ref_job *job;
@@ -398,10 +425,13 @@ static void test_spoiled(void **state)
 		ref_time(job, &t);
 		if (e.rb.status != t.status || (t.errors < 2 && e.rb.err_code != t.code) ||
 		    (t.status == SPYRE_OK && e.time.cycles != t.cycles))
-			fail_msg("program %llu: status %u code %u cycles %llu; reference %u, %u, %llu\n"
-				 "repeat: SPYRE_REF_SEED=%llu SPYRE_REF_COUNT=1 build/tests/unit/test_ref",
-				 (unsigned long long)i, e.rb.status, e.rb.err_code, (unsigned long long)e.time.cycles, t.status,
-				 t.code, (unsigned long long)t.cycles, (unsigned long long)i);
+			fail_msg("program %llu: status %u code %u cycles %llu; reference %u, %u, "
+				 "%llu\n"
+				 "repeat: SPYRE_REF_SEED=%llu SPYRE_REF_COUNT=1 "
+				 "build/tests/unit/test_ref",
+				 (unsigned long long)i, e.rb.status, e.rb.err_code,
+				 (unsigned long long)e.time.cycles, t.status, t.code,
+				 (unsigned long long)t.cycles, (unsigned long long)i);
 		ok += t.status == SPYRE_OK;
 		dead += t.status == SPYRE_ERR_DEADLOCK;
 		bad += t.status == SPYRE_ERR_PROGRAM;
@@ -426,7 +456,7 @@ static int unit(struct spyreprog_job *j, unsigned int core, enum spyre_unit kind
 static void idle(struct spyreprog_job *j, int p, uint32_t cycles)
 {
 	sp_loop(j, p, cycles);
-	spyreprog_job_insn(j, p, &(struct spyre_insn){ .op = SPYRE_OP_NOP });
+	spyreprog_job_insn(j, p, &(struct spyre_insn) { .op = SPYRE_OP_NOP });
 	sp_end(j, p);
 }
 
@@ -509,10 +539,8 @@ static void test_weights_pending(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_spoiled),
-		cmocka_unit_test(test_request_order),
-		cmocka_unit_test(test_send_after_weights),
+		cmocka_unit_test(test_random),		cmocka_unit_test(test_spoiled),
+		cmocka_unit_test(test_request_order),	cmocka_unit_test(test_send_after_weights),
 		cmocka_unit_test(test_weights_pending),
 	};
 
