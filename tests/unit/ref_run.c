@@ -111,10 +111,10 @@ static uint8_t *dmva(struct machine *m, struct unit *u, uint64_t addr)
 
 static uint8_t *local(struct machine *m, struct unit *u, uint8_t *mem, uint64_t size, uint64_t addr)
 {
-	if (addr > size - WORD)
-		fail(m, u, SPYRE_ERR_PROGRAM, SPYRE_PE_LX_RANGE);
-	else if (addr % WORD)
+	if (addr % WORD)
 		fail(m, u, SPYRE_ERR_PROGRAM, SPYRE_PE_ALIGN);
+	else if (addr > size - WORD)
+		fail(m, u, SPYRE_ERR_PROGRAM, SPYRE_PE_LX_RANGE);
 	else
 		return mem + addr;
 	return NULL;

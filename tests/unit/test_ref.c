@@ -443,6 +443,78 @@ static void test_spoiled(void **state)
 	env_free(&e);
 }
 
+/*
+ * One local address of one unit is changed, so that at most this unit fails, on both in the same
+ * way. What else the job computes may be a race then.
+ */
+static void test_addresses(void **state)
+{
+	uint64_t seed = number("SPYRE_REF_SEED", 1), count = number("SPYRE_REF_COUNT", 60), i, rng;
+	unsigned int ok = 0, bad = 0, c, tries;
+	struct env e;
+
+	(void)state;
+	env_init(&e, 3);
+	for (i = seed; i < seed + count; i++) {
+		struct spyre_job_header *h;
+		struct ref_mem mem = { 0 };
+		struct ref_result res;
+		struct spyre_insn *in;
+		struct ref_program p;
+		struct ref_job *job;
+
+		ref_generate(&p, i, 1 + i % 3, 0, 12, 5000);
+		h = p.container;
+		rng = i;
+		for (tries = 0; tries < 1000; tries++) {
+			rng = rng * 6364136223846793005ull + 1442695040888963407ull;
+			in = (struct spyre_insn *)((uint8_t *)p.container + h->text_off) +
+			     (rng >> 33) % h->ninsns;
+			if (in->op != SPYRE_OP_MVREG || in->a > SPYRE_LAR0 + 3 ||
+			    in->b != SPYRE_REG_NONE)
+				continue;
+			/* Misaligned, far beyond LX, or most often still right. */
+			in->imm += rng >> 62 == 0   ? 64
+				   : rng >> 62 == 1 ? SPYRE_LX_SIZE - 4096
+						    : 128;
+			break;
+		}
+		spyreprog_seal(p.container, p.size);
+		save(&p);
+		mem.len[REF_SEG_IN] = REF_IN_BYTES;
+		mem.len[REF_SEG_RW] = p.rw_bytes;
+		mem.len[REF_SEG_OUT] = p.out_bytes;
+		for (c = 0; c < 3; c++) {
+			mem.seg[c] = calloc(1, mem.len[c]);
+			env_map(&e, c, mem.len[c]);
+		}
+		job = ref_job_decode(p.container, p.size, p.symbols);
+		ref_run(job, &mem, i, &res);
+		env_load(&e, p.container, p.size);
+		env_run(&e, p.symbols, p.nsymbols);
+		if (e.rb.status != res.status ||
+		    (res.status && (e.rb.err_code != res.code || e.rb.err_core != res.core ||
+				    e.rb.err_unit != res.unit || e.rb.err_pc != res.pc)))
+			fail_msg("program %llu: status %u code %u core %d unit %x pc %u; reference "
+				 "%u, %u, "
+				 "%d, %x, %u\nrepeat: SPYRE_REF_SEED=%llu SPYRE_REF_COUNT=1 "
+				 "build/tests/unit/test_ref",
+				 (unsigned long long)i, e.rb.status, e.rb.err_code,
+				 (int16_t)e.rb.err_core, e.rb.err_unit, e.rb.err_pc, res.status,
+				 res.code, res.core, (unsigned int)res.unit, res.pc,
+				 (unsigned long long)i);
+		ok += res.status == SPYRE_OK;
+		bad += res.status != SPYRE_OK;
+		for (c = 0; c < 3; c++)
+			free(mem.seg[c]);
+		ref_job_free(job);
+		ref_program_free(&p);
+	}
+	print_message("%u end, %u fail\n", ok, bad);
+	assert_true(count < 60 || (ok > 5 && bad > 20));
+	env_free(&e);
+}
+
 /* --- What random programs found --------------------------------------------------------------- */
 
 static int unit(struct spyreprog_job *j, unsigned int core, enum spyre_unit kind)
@@ -539,8 +611,11 @@ static void test_weights_pending(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),		cmocka_unit_test(test_spoiled),
-		cmocka_unit_test(test_request_order),	cmocka_unit_test(test_send_after_weights),
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_spoiled),
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_request_order),
+		cmocka_unit_test(test_send_after_weights),
 		cmocka_unit_test(test_weights_pending),
 	};
 
