@@ -138,12 +138,12 @@ static void fifo_pop(struct fifo *f, uint32_t n)
 
 static uint32_t reader_bit(unsigned int fifo, unsigned int corelet)
 {
-	return 1u << job_unit_index(spyre_job_fifo_reader[fifo], corelet);
+	return 1u << job_unit_index(isa_fifos[fifo].reader, corelet);
 }
 
 static uint32_t writer_bit(unsigned int fifo, unsigned int corelet)
 {
-	return 1u << job_unit_index(spyre_job_fifo_writer[fifo], corelet);
+	return 1u << job_unit_index(isa_fifos[fifo].writer, corelet);
 }
 
 static void pushed(struct core *c, unsigned int corelet, unsigned int fifo, uint32_t n)
@@ -574,11 +574,6 @@ static enum step do_local(struct core *c, struct unit *u, const struct job_insn 
 
 /* --- PE, SFP -------------------------------------------------------------------------------- */
 
-static uint32_t words_of(unsigned int fmt)
-{
-	return fmt == SPYRE_IEEE_FP32 || fmt == SPYRE_IEEE_INT32 ? 2 : 1;
-}
-
 /* n words at p, in format fmt, to lanes; whole times only but for 32-bit formats, where half words are fine. */
 static void pop_convert(struct core *c, uint32_t *lanes, const uint8_t *p, uint32_t n, unsigned int fmt)
 {
@@ -638,7 +633,7 @@ static size_t lanes_of(unsigned int fmt, uint32_t n)
 {
 	if (fmt == SPYRE_SENINT8)
 		return n * (size_t)128;
-	return n * (size_t)(words_of(fmt) == 2 ? 32 : 64);
+	return n * (size_t)(isa_words(fmt) == 2 ? 32 : 64);
 }
 
 static void pop_run(struct core *c, struct fifo *f, uint32_t *lanes, uint32_t words, unsigned int fmt)
@@ -699,7 +694,7 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 		} else {
 			j = opnd[k] - 0x20u;
 			twice |= need[j] != 0;
-			need[j] += words_of((uint32_t)i->imm2 >> (8 * k) & 0xff);
+			need[j] += isa_words((uint32_t)i->imm2 >> (8 * k) & 0xff);
 			src[k] = in[k];
 			stride[k] = SPYRE_LANES;
 			if (j == SPYRE_FIFO_RING)
@@ -731,7 +726,7 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 		if (i->a >= 0x20) {
 			j = i->a - 0x20u;
 			to = ring_to ? &ring_to->cl[corelet].fifo[j] : &cl->fifo[j];
-			wa = words_of((uint32_t)i->imm2 >> 24);
+			wa = isa_words((uint32_t)i->imm2 >> 24);
 			if ((FIFO_CAP - to->count) / wa < m)
 				m = (FIFO_CAP - to->count) / wa;
 		}
@@ -745,7 +740,7 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 				continue;
 			j = opnd[k] - 0x20u;
 			fmt = (uint32_t)i->imm2 >> (8 * k) & 0xff;
-			w = words_of(fmt);
+			w = isa_words(fmt);
 			/* An 8-bit word becomes two V registers: time after time into the same pair. */
 			if (fmt == SPYRE_SENINT8) {
 				uint32_t n;

@@ -153,14 +153,14 @@ static void wake_reader(struct sim *sim, struct tcore *c, unsigned int corelet, 
 	if (fifo == SPYRE_FIFO_LXLU_PTW || fifo == SPYRE_FIFO_L0LU_PTW)
 		wake(sim, c, PORT0 + corelet);
 	else
-		wake(sim, c, job_unit_index(spyre_job_fifo_reader[fifo], corelet));
+		wake(sim, c, job_unit_index(isa_fifos[fifo].reader, corelet));
 }
 
 static void wake_writer(struct sim *sim, struct tcore *c, unsigned int corelet, unsigned int fifo)
 {
 	if (fifo == SPYRE_FIFO_RING)
 		c = c->ring_prev[corelet];
-	wake(sim, c, job_unit_index(spyre_job_fifo_writer[fifo], corelet));
+	wake(sim, c, job_unit_index(isa_fifos[fifo].writer, corelet));
 }
 
 static bool block(struct tunit *u, enum spyre_wait_kind kind, unsigned int number)
@@ -532,16 +532,9 @@ static bool t_pt(struct sim *sim, struct tunit *u, const struct job_insn *i)
 	}
 }
 
-static uint32_t words_of(unsigned int fmt)
+static uint64_t op_cycles(const struct job_insn *i)
 {
-	return fmt == SPYRE_IEEE_FP32 || fmt == SPYRE_IEEE_INT32 ? 2 : 1;
-}
-
-static uint64_t op_cycles(unsigned int op)
-{
-	if (op >= SPYRE_OP_RSUM)
-		return REDUCE_CYCLES;
-	return op >= SPYRE_OP_RECIP ? SPECIAL_CYCLES : 1;
+	return i->cost == ISA_REDUCE ? REDUCE_CYCLES : i->cost == ISA_SPECIAL ? SPECIAL_CYCLES : 1;
 }
 
 static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
@@ -564,7 +557,7 @@ static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
 			num[nin] = fifo;
 			in[nin++] = &c->fifo[u->corelet][fifo];
 		}
-		need[j] += words_of((uint32_t)i->imm2 >> (8 * k) & 0xff);
+		need[j] += isa_words((uint32_t)i->imm2 >> (8 * k) & 0xff);
 		if (need[j] > widest)
 			widest = need[j];
 	}
@@ -572,11 +565,11 @@ static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		struct tcore *o = i->a == SPYRE_OPND_FIFO(SPYRE_FIFO_RING) ? c->ring_next[u->corelet] : c;
 
 		out = &o->fifo[u->corelet][i->a - 0x20];
-		w = words_of((uint32_t)i->imm2 >> 24);
+		w = isa_words((uint32_t)i->imm2 >> 24);
 		if (w > widest)
 			widest = w;
 	}
-	cost = max64(op_cycles(i->op) * CYCLE, widest * sim->link);
+	cost = max64(op_cycles(i) * CYCLE, widest * sim->link);
 	if (!nin && !out) {
 		u->t += (i->n - u->done) * cost;
 		return true;
@@ -1070,7 +1063,7 @@ static bool verdict(struct sim *sim, struct spyre_soc_time *time, struct spyre_r
 			for (f = 0; f < SPYRE_FIFOS; f++)
 				if (c->fifo[k][f].nw != c->fifo[k][f].nr)
 					return verdict_fail(sim, rb,
-							    &c->u[job_unit_index(spyre_job_fifo_reader[f], k)],
+							    &c->u[job_unit_index(isa_fifos[f].reader, k)],
 							    SPYRE_ERR_PROGRAM, SPYRE_PE_FIFO_LEFT);
 		for (k = 0; k < SPYRE_TAGS; k++)
 			if (c->tag[k].n) {

@@ -75,7 +75,7 @@ static uint8_t some_fifo(unsigned int unit, bool write)
 
 	for (;;) {
 		i = rng(SPYRE_FIFOS);
-		if (unit == (write ? spyre_job_fifo_writer[i] : spyre_job_fifo_reader[i]) &&
+		if (unit == (write ? isa_fifos[i].writer : isa_fifos[i].reader) &&
 		    (write || unit != SPYRE_UNIT_PT))
 			return (uint8_t)i;
 	}

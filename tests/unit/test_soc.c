@@ -1174,8 +1174,8 @@ static void test_random(void **state)
 
 			c = rnd() % RC;
 			x = rnd() & 1;
-			w = spyre_job_fifo_writer[f];
-			r = spyre_job_fifo_reader[f];
+			w = isa_fifos[f].writer;
+			r = isa_fifos[f].reader;
 			to = f != SPYRE_FIFO_RING ? c : x ? (c + RC - 1) % RC : (c + 1) % RC;
 			/* A ring's both ends are in one kind of unit: what it writes must fit before it reads. */
 			if (f == SPYRE_FIFO_RING)
