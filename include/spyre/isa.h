@@ -252,6 +252,9 @@ enum spyre_op {
 	SPYRE_OP_CMPLT = 0x4a,
 	SPYRE_OP_CMPLE = 0x4b,
 	SPYRE_OP_SEL = 0x4c,		/* d != 0 ? b : c, 32 raw bits */
+	SPYRE_OP_LMASK = 0x4d,		/* 1.0 in the c lanes from lane imm on, else 0.0; c is a number, imm + c at most 64 */
+	SPYRE_OP_IOTA = 0x4e,		/* lane i = imm + i, int32 modulo 2^32 */
+	SPYRE_OP_SHUF = 0x4f,		/* lane i = lane (c[i] & 63) of b, 32 raw bits */
 	SPYRE_OP_IADD = 0x50,		/* int32, modulo 2^32 */
 	SPYRE_OP_ISUB = 0x51,
 	SPYRE_OP_IMUL = 0x52,
@@ -282,6 +285,17 @@ enum spyre_op {
 	SPYRE_OP_RMAX = 0x71,
 	SPYRE_OP_RMIN = 0x72,
 	SPYRE_OP_RARGMAX = 0x73,	/* int32 lane number of the first maximum, in every lane; NaN is greater than all */
+	/*
+	 * Lane i = sum of lanes 0 to i, fp32, in six steps s = 1, 2, 4, ... 32: in each, all lanes i >= s at once become
+	 * lane i + lane (i - s) of the step before. Lanes that no step changes stay (-0.0 too); a NaN is canonical.
+	 */
+	SPYRE_OP_SCAN = 0x74,
+	/*
+	 * Lane i = int32 rank of lane i of b by descending value: how many lanes are greater, plus how many equal ones
+	 * have a lower number. A NaN is greater than all and equal to every NaN; zeros of both signs are equal. The k
+	 * greatest lanes are those with a rank below k.
+	 */
+	SPYRE_OP_RRANK = 0x75,
 };
 
 /* --- Errors --------------------------------------------------------------------------------- */

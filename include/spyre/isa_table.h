@@ -185,6 +185,13 @@ static const struct isa_field isa_f_bcast[] = {
 static const struct isa_field isa_f_rot[] = {
 	ISA_DST_SRC0, ISA_F("by", ISA_S32, ISA_IMM), ISA_TIMES, ISA_LAST,
 };
+static const struct isa_field isa_f_lmask[] = {
+	ISA_F("dst", ISA_DST, ISA_A), ISA_FR("first", ISA_NUM, ISA_IMM, 0, SPYRE_LANES),
+	ISA_FR("count", ISA_NUM, ISA_C, 0, SPYRE_LANES), ISA_TIMES, ISA_LAST,
+};
+static const struct isa_field isa_f_iota[] = {
+	ISA_F("dst", ISA_DST, ISA_A), ISA_FO("base", ISA_S32, ISA_IMM, 0), ISA_TIMES, ISA_LAST,
+};
 
 /* --- Operations ----------------------------------------------------------------------------- */
 
@@ -263,6 +270,10 @@ static const struct isa_op isa_ops[ISA_OPS] = {
 	ISA_V2(CMPLT, ISA_IMM_FP32, "1.0 where src0 < src1, else 0.0."),
 	ISA_V2(CMPLE, ISA_IMM_FP32, "1.0 where src0 <= src1, else 0.0."),
 	ISA_V3(SEL, ISA_IMM_FP32, "src2 != 0 ? src0 : src1, 32 raw bits."),
+	ISA_V(LMASK, 0, isa_f_lmask, ISA_UNITS_VEC, ISA_IMM_OWN | ISA_LANES, ISA_SIMPLE,
+		"1.0 in count lanes from first on, else 0.0; first + count is at most 64."),
+	ISA_V(IOTA, 0, isa_f_iota, ISA_UNITS_VEC, ISA_IMM_OWN, ISA_SIMPLE, "Lane i = int32 base + i."),
+	ISA_V2(SHUF, 0, "Lane i = lane (src1[i] & 63) of src0, 32 raw bits."),
 	ISA_V2(IADD, 0, "int32 sum, modulo 2^32."),
 	ISA_V2(ISUB, 0, "int32 difference, modulo 2^32."),
 	ISA_V2(IMUL, 0, "int32 product, modulo 2^32."),
@@ -296,6 +307,10 @@ static const struct isa_op isa_ops[ISA_OPS] = {
 	ISA_S1(RMIN, ISA_REDUCE, "Smallest lane in every lane."),
 	ISA_S1(RARGMAX, ISA_REDUCE,
 		"int32 number of the first largest lane, in every lane."),
+	ISA_S1(SCAN, ISA_REDUCE,
+		"Lane i = sum of lanes 0 to i, in steps: + lane i - 1, then i - 2, 4, ... 32."),
+	ISA_S1(RRANK, ISA_RANK,
+		"int32 number of lanes greater than lane i, and of equal ones before it."),
 };
 
 /* The operation with this code, or NULL. */

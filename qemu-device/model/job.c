@@ -229,7 +229,7 @@ static enum spyre_prog_err check_insn(const struct job_insn *i, unsigned int uni
 
 static void note_use(struct job_program *p, const struct job_insn *i, const struct isa_op *o)
 {
-	const uint8_t opnd[4] = { i->a, i->b, i->c, i->d };
+	const uint8_t opnd[4] = { i->b, i->c, i->d, i->a };
 	unsigned int k;
 
 	p->memory |= (o->flags & ISA_MEMORY) != 0;
@@ -244,7 +244,7 @@ static void note_use(struct job_program *p, const struct job_insn *i, const stru
 		p->far_sends |= (uint32_t)i->imm;
 	} else if (isa_is_vector(o)) {
 		for (k = 0; k < 4; k++)
-			if (opnd[k] == SPYRE_OPND_FIFO(SPYRE_FIFO_RING))
+			if (opnd[k] == SPYRE_OPND_FIFO(SPYRE_FIFO_RING) && (k == 3 || (i->srcs & 1u << k)))
 				p->ring = true;
 	}
 }

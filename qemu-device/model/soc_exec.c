@@ -676,6 +676,7 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 	size_t stride[3] = { 0, 0, 0 };
 	uint32_t need[SPYRE_FIFOS] = { 0 };	/* words a time */
 	struct core *ring = NULL, *ring_to = NULL;
+	uint32_t param = (uint32_t)i->imm | (i->op == SPYRE_OP_LMASK ? (uint32_t)i->c << 16 : 0);
 	uint32_t m, k, j, w;
 	unsigned int fmt;
 	bool twice = false;
@@ -769,11 +770,11 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 				push_run(c, to, v[i->b], 1, fmt);
 		} else if (to) {
 			soc->vec->op[i->op](out, SPYRE_LANES, src[0], stride[0], src[1], stride[1], src[2],
-					    stride[2], m, (uint32_t)i->imm);
+					    stride[2], m, param);
 			push_run(c, to, out, m * wa, fmt);
 		} else {
 			soc->vec->op[i->op](v[i->a], 0, src[0], stride[0], src[1], stride[1], src[2], stride[2],
-					    m, (uint32_t)i->imm);
+					    m, param);
 		}
 		if (ring_to)
 			poke(ring_to, reader_bit(SPYRE_FIFO_RING, corelet));

@@ -47,6 +47,7 @@
 #define STC_CYCLES	40u
 #define SPECIAL_CYCLES	4u	/* exp and the like against an add (public estimate) */
 #define REDUCE_CYCLES	6u	/* steps of the tree over 64 lanes */
+#define RANK_CYCLES	64u	/* each lane against all, one a cycle */
 
 /* Steps after which a program that cannot end within its budget is given up: a fraction of a second. */
 #define PATIENCE	(64ull << 20)
@@ -534,7 +535,16 @@ static bool t_pt(struct sim *sim, struct tunit *u, const struct job_insn *i)
 
 static uint64_t op_cycles(const struct job_insn *i)
 {
-	return i->cost == ISA_REDUCE ? REDUCE_CYCLES : i->cost == ISA_SPECIAL ? SPECIAL_CYCLES : 1;
+	switch ((enum isa_cost)i->cost) {
+	case ISA_SPECIAL:
+		return SPECIAL_CYCLES;
+	case ISA_REDUCE:
+		return REDUCE_CYCLES;
+	case ISA_RANK:
+		return RANK_CYCLES;
+	default:
+		return 1;
+	}
 }
 
 static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)

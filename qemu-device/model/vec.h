@@ -14,7 +14,8 @@
 
 /*
  * n times 64 lanes. A stride of 64 walks over consecutive lane words, 0 uses (or overwrites) the same one
- * each time; the times follow one another, so that dst may also be a source.
+ * each time; the times follow one another, so that dst may also be a source. imm is the instruction's; of LMASK it
+ * is first | count << 16.
  */
 typedef void vec_op(uint32_t *dst, size_t sd, const uint32_t *b, size_t sb, const uint32_t *c, size_t sc,
 		    const uint32_t *d, size_t sd2, size_t n, uint32_t imm);

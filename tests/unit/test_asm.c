@@ -83,17 +83,19 @@ static uint8_t some_fifo(unsigned int unit, bool write)
 
 static struct spyre_insn vector(unsigned int unit, unsigned int nconsts)
 {
-	static const uint8_t ops[] = { SPYRE_OP_MOV,   SPYRE_OP_ADD, SPYRE_OP_FMA, SPYRE_OP_SEL,
-				       SPYRE_OP_IADD,  SPYRE_OP_SHL, SPYRE_OP_I2F, SPYRE_OP_F2I,
-				       SPYRE_OP_BCAST, SPYRE_OP_ROT, SPYRE_OP_EXP, SPYRE_OP_RARGMAX,
-				       SPYRE_OP_GELU };
-	static const uint8_t nsrc[] = { 1, 2, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1 };
-	unsigned int i = rng(unit == SPYRE_UNIT_SFP ? 13 : 10), k, s;
-	struct spyre_insn in = { .op = ops[i], .n = (uint16_t)(1 + rng(65535)) };
+	const struct isa_op *o;
+	const struct isa_field *f;
+	unsigned int k, s;
+	struct spyre_insn in = { .n = (uint16_t)(1 + rng(65535)) };
 	uint8_t *src[] = { &in.b, &in.c, &in.d };
-	bool own = in.op == SPYRE_OP_BCAST || in.op == SPYRE_OP_ROT;
+	bool own;
 
-	for (k = 0; k < nsrc[i]; k++) {
+	do
+		o = isa_op(rng(ISA_OPS));
+	while (!o || !isa_is_vector(o) || !(o->units >> unit & 1));
+	in.op = o->code;
+	own = o->flags & ISA_IMM_OWN;
+	for (k = 0; k < o->sources; k++) {
 		s = rng(4);
 		if (s == 0 && !own) {
 			*src[k] = SPYRE_OPND_IMM;
@@ -116,10 +118,11 @@ static struct spyre_insn vector(unsigned int unit, unsigned int nconsts)
 	} else {
 		in.a = (uint8_t)rng(SPYRE_VREGS);
 	}
-	if (in.op == SPYRE_OP_BCAST)
-		in.imm = rng(64);
-	else if (in.op == SPYRE_OP_ROT)
-		in.imm = word();
+	for (f = o->fields; f->kind; f++)
+		if (f->at == ISA_IMM)
+			in.imm = f->kind == ISA_NUM ? f->min + rng(f->max - f->min + 1) : word();
+	if (o->flags & ISA_LANES)
+		in.c = (uint8_t)rng(SPYRE_LANES - in.imm + 1);
 	return in;
 }
 
