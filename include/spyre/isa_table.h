@@ -110,7 +110,9 @@ struct isa_op {
 
 #define ISA_FORMATS_16 \
 	(1u << SPYRE_SEN169_FP16 | 1u << SPYRE_IEEE_FP16 | 1u << SPYRE_BFLOAT16)
-#define ISA_FORMATS_PT	(ISA_FORMATS_16 | 1u << SPYRE_SENINT8)
+#define ISA_FORMATS_PT \
+	(ISA_FORMATS_16 | 1u << SPYRE_SENINT8 | 1u << SPYRE_SEN143_FP8 | 1u << SPYRE_SEN152_FP8 | \
+	 1u << SPYRE_SENINT4)
 #define ISA_FORMATS_PS	(1u << SPYRE_IEEE_FP32 | 1u << SPYRE_IEEE_INT32)
 
 /* --- Fields --------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "job.h"
 #include "pt.h"
 #include "sha256.h"
+#include "vec.h"
 
 static bool fail(struct job_error *err, enum spyre_prog_err code, uint64_t pc)
 {
@@ -64,8 +65,16 @@ static bool check_sections(const struct section *s, unsigned int n, uint32_t siz
 
 /* --- Instructions --------------------------------------------------------------------------- */
 
-/* Formats that the vector and the matrix kernels compute with. */
-#define EXECUTED (ISA_FORMATS_16 | ISA_FORMATS_PS | 1u << SPYRE_SENINT8)
+/* Formats that PE and SFP, and PT, compute with on every host. */
+static bool vec_executes(unsigned int f)
+{
+	return f < SPYRE_FORMATS && (ISA_FORMATS_PS & 1u << f || spyre_vec_ops_plain.widen[f]);
+}
+
+static bool pt_executes(unsigned int f)
+{
+	return f < SPYRE_FORMATS && (ISA_FORMATS_PS | spyre_pt_ops_plain.formats) & 1u << f;
+}
 
 static bool in_bank(uint32_t r, unsigned int first)
 {
@@ -87,7 +96,7 @@ static bool operand_format(const struct isa_op *o, unsigned int fmt)
 {
 	unsigned int f = fmt & ~SPYRE_FMT_HALF;
 
-	if (f >= SPYRE_FORMATS || !(EXECUTED & 1u << f))
+	if (!vec_executes(f))
 		return false;
 	if (fmt & SPYRE_FMT_HALF)
 		return isa_formats[f].lanes == SPYRE_LANES / 2;
@@ -168,7 +177,7 @@ static enum spyre_prog_err check_field(const struct job_insn *i, const struct is
 		ok = o->flags & ISA_WRITES ? isa_writes(unit, v) : isa_reads(unit, v, o->flags & ISA_LOAD_PORT);
 		return ok ? SPYRE_PE_NONE : SPYRE_PE_FIFO;
 	case ISA_FMT:
-		ok = v < SPYRE_FORMATS && (f->max & 1u << v) && (EXECUTED & 1u << v);
+		ok = pt_executes(v) && (f->max & 1u << v);
 		return ok ? SPYRE_PE_NONE : SPYRE_PE_FORMAT;
 	case ISA_DST:
 	case ISA_SRC:

@@ -18,7 +18,8 @@
 
 /*
  * A tile as its variant wants it. 16-bit formats: fp32 [64 k][64 n], word k of the load being row k.
- * SENINT8: 128 k, word w of the load holding rows 2w (bytes 0 to 63) and 2w + 1.
+ * 8-bit formats: 128 k, word w of the load holding rows 2w (bytes 0 to 63) and 2w + 1. 4-bit: 256 k, rows 4w (bytes 0
+ * to 31, the even column in the low half of a byte) to 4w + 3.
  */
 struct pt_tile {
 	union {
@@ -31,7 +32,8 @@ struct pt_tile {
 
 struct pt_ops {
 	const char *name;
-	/* 64 words of a 16-bit format, or of SENINT8. */
+	uint32_t formats;	/* mask of enum spyre_format that it computes with */
+	/* 64 words. */
 	void (*load)(struct pt_tile *t, const uint8_t *words, enum spyre_format fmt);
 	/*
 	 * n words of activations onto (onto) or into n rows of 64 lanes. rows is 64-byte aligned. */

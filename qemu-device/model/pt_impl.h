@@ -287,4 +287,9 @@ static void mm(uint32_t *rows, const uint8_t *words, size_t n, const struct pt_t
 		mm_float(rows, words, n, t, fmt, onto);
 }
 
-const struct pt_ops PT_OPS = { .name = PT_NAME, .load = load, .mm = mm };
+const struct pt_ops PT_OPS = {
+	.name = PT_NAME,
+	.formats = 1u << SPYRE_SEN169_FP16 | 1u << SPYRE_IEEE_FP16 | 1u << SPYRE_BFLOAT16 | 1u << SPYRE_SENINT8,
+	.load = load,
+	.mm = mm,
+};

@@ -521,10 +521,10 @@ static bool t_pt(struct sim *sim, struct tunit *u, const struct job_insn *i)
 			u->t = max64(u->t, c->tile_at[x][i->a]);
 		k = u->done;
 		if (!stream_in(sim, u, i->d, i->n, MM_CYCLES * CYCLE)) {
-			c->macs += (u->done - k) * (i->b == SPYRE_SENINT8 ? 8192ull : 4096ull);
+			c->macs += (u->done - k) * isa_formats[i->b].lanes * (uint64_t)SPYRE_LANES;
 			return false;
 		}
-		c->macs += (u->done - k) * (i->b == SPYRE_SENINT8 ? 8192ull : 4096ull);
+		c->macs += (u->done - k) * isa_formats[i->b].lanes * (uint64_t)SPYRE_LANES;
 		return true;
 	case SPYRE_OP_PT_PSOUT:
 		return stream_out(sim, u, i->d, i->n * 2u, sim->link, LINK_CYCLES * CYCLE);

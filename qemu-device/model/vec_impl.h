@@ -500,14 +500,14 @@ const struct vec_ops VEC_OPS = {
 		[SPYRE_SEN169_FP16] = widen_dl16,
 		[SPYRE_IEEE_FP16] = widen_f16,
 		[SPYRE_BFLOAT16] = widen_bf16,
+		[SPYRE_SENINT8] = widen8,
 	},
 	.narrow = {
 		[SPYRE_SEN169_FP16] = narrow_dl16,
 		[SPYRE_IEEE_FP16] = narrow_f16,
 		[SPYRE_BFLOAT16] = narrow_bf16,
+		[SPYRE_SENINT8] = narrow8,
 	},
-	.widen8 = widen8,
-	.narrow8 = narrow8,
 	.canon = canon,
 	.op = {
 		[SPYRE_OP_MOV] = op_mov,
