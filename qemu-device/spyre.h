@@ -102,6 +102,7 @@ struct SpyreState {
 	HostMemoryBackend *memdev;
 	uint32_t threads;
 	char *timing;
+	char *accumulate;
 	uint32_t soc_hz, core_hz, mcu_hz;
 	char *serial;
 	uint64_t aperture;

@@ -63,6 +63,7 @@ int compute_init(struct spyre_card *c)
 		.core_hz = c->cfg.core_hz,
 		.soc_hz = c->cfg.soc_hz,
 		.watchdog = c->cfg.watchdog,
+		.accumulate_dl16 = c->cfg.accumulate_dl16,
 	};
 
 	c->soc_mem.opaque = c;

@@ -35,10 +35,15 @@ struct pt_ops {
 	uint32_t formats;	/* mask of enum spyre_format that it computes with */
 	/* 64 words. */
 	void (*load)(struct pt_tile *t, const uint8_t *words, enum spyre_format fmt);
-	/*
-	 * n words of activations onto (onto) or into n rows of 64 lanes. rows is 64-byte aligned. */
+	/* n words of activations onto (onto) or into n rows of 64 lanes. rows is 64-byte aligned. */
 	void (*mm)(uint32_t *rows, const uint8_t *words, size_t n, const struct pt_tile *t, enum spyre_format fmt,
 		   bool onto);
+	/*
+	 * The same for floating-point formats with a DL16 accumulator: a chunk is 64 k of a word, its sum begins at 0 and
+	 * is rounded to DL16 after each fused multiply-add, k ascending; chunk sums then add to the row in fp32.
+	 */
+	void (*mm_dl16)(uint32_t *rows, const uint8_t *words, size_t n, const struct pt_tile *t,
+			enum spyre_format fmt, bool onto);
 };
 
 extern const struct pt_ops spyre_pt_ops_plain, spyre_pt_ops_avx2, spyre_pt_ops_avx512, spyre_pt_ops_vnni;

@@ -402,7 +402,8 @@ static void multiply(struct core *c, struct corelet *cl, const struct job_insn *
 			canon_rows(c, cl, row + k, 1);
 		cl->row_int[row + k] = is_int;
 	}
-	c->soc->pt->mm(cl->rows[row], p, n, &cl->tile[i->a], i->b, i->c);
+	(c->soc->cfg.accumulate_dl16 && !is_int ? c->soc->pt->mm_dl16 : c->soc->pt->mm)
+		(cl->rows[row], p, n, &cl->tile[i->a], i->b, i->c);
 	c->budget -= n * (int64_t)COST_MM_ROW;
 }
 

@@ -400,6 +400,97 @@ static void test_pt(void **state)
 	env_free(&e);
 }
 
+/* A DL16 accumulator by its definition: rounded after each step of 64, then added in fp32. */
+static uint32_t dl16_chunk(const uint16_t *a, const uint16_t *w, enum spyre_format f, bool onto, uint32_t row)
+{
+	float sum = 0;
+	unsigned int k;
+
+	for (k = 0; k < 64; k++) {
+		sum = fmaf(widen(a, k, f), widen(w, k * 64, f), sum);
+		sum = spyre_f32(spyre_dl16_to_f32(spyre_f32_to_dl16(spyre_f32_bits(sum))));
+	}
+	sum = onto ? spyre_f32(row) + sum : sum;
+	return isnan(sum) ? SPYRE_F32_NAN : spyre_f32_bits(sum);
+}
+
+static void test_pt_dl16(void **state)
+{
+	static const enum spyre_format fmts[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16 };
+	static uint32_t rows[7][64] __attribute__((aligned(64))), was[7][64];
+	static uint16_t a[7 * 64], w[64 * 64];
+	static struct pt_tile tile;
+	const struct pt_ops *const *o;
+	struct spyre_soc_config cfg = {
+		.threads = 1, .cores = 1, .core_hz = SPYRE_CORE_HZ, .soc_hz = SPYRE_SOC_HZ, .accumulate_dl16 = true,
+	};
+	unsigned int fi, onto, i, n, differ = 0;
+	struct env e;
+	struct bench b;
+	uint16_t *in;
+	uint32_t *out, got;
+
+	(void)state;
+	for (fi = 0; fi < 3; fi++) {
+		for (onto = 0; onto < 2; onto++) {
+			random_floats(a, 7 * 64, fmts[fi]);
+			random_floats(w, 64 * 64, fmts[fi]);
+			random_floats(was, 7 * 64, SPYRE_IEEE_FP32);
+			a[3] = 0x7fff;	/* a NaN in all of them */
+			for (o = spyre_pt_ops_all(); *o; o++) {
+				memcpy(rows, was, sizeof(rows));
+				(*o)->load(&tile, (uint8_t *)w, fmts[fi]);
+				(*o)->mm_dl16(rows[0], (uint8_t *)a, 7, &tile, fmts[fi], onto);
+				for (i = 0; i < 7 * 64; i++) {
+					got = rows[i / 64][i % 64];
+					got = isnan(spyre_f32(got)) ? SPYRE_F32_NAN : got;
+					assert_int_equal(got, dl16_chunk(a + i / 64 * 64, w + i % 64, fmts[fi], onto,
+									 was[i / 64][i % 64]));
+				}
+			}
+		}
+	}
+
+	/* Two chunks of k on a card that is configured for it. */
+	env_init(&e, 1);
+	spyre_soc_free(e.soc);
+	e.soc = spyre_soc_new(&cfg);
+	in = (void *)env_map(&e, 0, 192 * 128);
+	random_floats(in, 192 * 64, SPYRE_SEN169_FP16);
+	env_map(&e, 1, 128 * 128);
+	begin(&b, 0, 0, 192, 128);
+	b.pt = unit(&b, SPYRE_UNIT_PT);
+	sp_ld(b.job, b.lxlu, R0, NOREG, SPYRE_FIFO_LXLU_PTW, 64, 128, 8192);
+	sp_ld(b.job, b.lxlu, R0, NOREG, SPYRE_FIFO_LXLU_PT, 64, 128, 8192);
+	sp_ld(b.job, b.lxlu, R0, NOREG, SPYRE_FIFO_LXLU_PTW, 64, 128, -8192);
+	sp_ld(b.job, b.lxlu, R0, NOREG, SPYRE_FIFO_LXLU_PT, 64, 128, 0);
+	sp_pt_ldw(b.job, b.pt, 0, SPYRE_SEN169_FP16, SPYRE_FIFO_LXLU_PTW);
+	sp_pt_mm(b.job, b.pt, 0, SPYRE_SEN169_FP16, false, SPYRE_FIFO_LXLU_PT, 64, 0);
+	sp_pt_ldw(b.job, b.pt, 1, SPYRE_SEN169_FP16, SPYRE_FIFO_LXLU_PTW);
+	sp_pt_mm(b.job, b.pt, 1, SPYRE_SEN169_FP16, true, SPYRE_FIFO_LXLU_PT, 64, 0);
+	sp_pt_psout(b.job, b.pt, SPYRE_FIFO_PT_LXSU, 64, 0);
+	sp_st(b.job, b.lxsu, R0, NOREG, SPYRE_FIFO_PT_LXSU, 128, 128, 0);
+	end(&b, &e);
+	run_ok(&e);
+	out = (uint32_t *)e.seg[1];
+	for (i = 0; i < 64; i++) {
+		for (n = 0; n < 64; n++) {
+			uint32_t first = dl16_chunk(in + (64 + i) * 64, in + n, SPYRE_SEN169_FP16, false, 0);
+			float exact = 0;
+
+			assert_int_equal(out[i * 64 + n], dl16_chunk(in + (64 + i) * 64, in + 128 * 64 + n,
+								      SPYRE_SEN169_FP16, true, first));
+			for (fi = 0; fi < 64; fi++)
+				exact = fmaf(widen(in, (64 + i) * 64 + fi, SPYRE_SEN169_FP16),
+					     widen(in, fi * 64 + n, SPYRE_SEN169_FP16), exact);
+			differ += first != spyre_f32_bits(exact);
+		}
+	}
+	/* It is another arithmetic than the default one. */
+	assert_true(differ > 2048);
+	env_free(&e);
+}
+
 /* NaN rows of floats become canonical before integers are added to them. */
 static void test_pt_nan_to_int(void **state)
 {
@@ -1363,6 +1454,7 @@ int main(void)
 		cmocka_unit_test(test_l0),
 		cmocka_unit_test(test_pt_kernels),
 		cmocka_unit_test(test_pt),
+		cmocka_unit_test(test_pt_dl16),
 		cmocka_unit_test(test_pt_nan_to_int),
 		cmocka_unit_test(test_vec),
 		cmocka_unit_test(test_vec_odd),
