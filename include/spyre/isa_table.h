@@ -422,4 +422,51 @@ static const char *const isa_reg_names[SPYRE_REGS] = {
 	"EAR0", "EAR1", "EAR2", "EAR3", "LCR0", "LCR1", "LCR2", "LCR3",
 };
 
+static inline const char *isa_unit_name(unsigned int unit)
+{
+	return unit < SPYRE_UNITS ? isa_unit_names[unit] : "unit?";
+}
+
+/* --- Errors --------------------------------------------------------------------------------- */
+
+/* What is wrong, for a message that also names core, unit and place. */
+static const char *const isa_errs[] = {
+	[SPYRE_PE_MAGIC] = "it does not begin with the magic of a job binary",
+	[SPYRE_PE_TOO_OLD] = "its container version is too old",
+	[SPYRE_PE_TOO_NEW] = "its container version is too new",
+	[SPYRE_PE_SIZE] = "its size field is wrong or above 16 MiB",
+	[SPYRE_PE_SECTION] = "offset, count or alignment of a section, or an overlap",
+	[SPYRE_PE_RESERVED] = "a reserved field is set",
+	[SPYRE_PE_DIGEST] = "its content does not match its digest",
+	[SPYRE_PE_CORE_MASK] = "core mask and directory differ",
+	[SPYRE_PE_PROGRAM] = "program table: range, unit or missing RETURN",
+	[SPYRE_PE_UNIT] = "directory: unknown unit, named twice, out of order, or a program of "
+			  "another unit",
+	[SPYRE_PE_INIT] = "register or symbol number of an initial value",
+	[SPYRE_PE_OPCODE] = "operation unknown, or not of this unit",
+	[SPYRE_PE_FIELD] = "a field of an instruction is out of range or not 0",
+	[SPYRE_PE_REGISTER] = "register number",
+	[SPYRE_PE_FIFO] = "this unit does not read or write that FIFO",
+	[SPYRE_PE_FORMAT] = "data format: unknown, not executed by this operation, or not with the "
+			    "other operand",
+	[SPYRE_PE_LOOP] = "blocks do not match, or are nested deeper than 8",
+	[SPYRE_PE_TAG] = "tag number, or a tag with two waiting units",
+	[SPYRE_PE_GROUP] = "multicast group",
+	[SPYRE_PE_CONST] = "constant number",
+	[SPYRE_PE_LX_RANGE] = "LX or L0 address out of range",
+	[SPYRE_PE_ALIGN] = "address is not a multiple of 128",
+	[SPYRE_PE_TAG_OVERFLOW] = "a sync tag overflowed",
+	[SPYRE_PE_TILE] = "PT used a tile that was never loaded, or in another format",
+	[SPYRE_PE_GROUP_MISMATCH] = "members of a multicast disagree on address or burst",
+	[SPYRE_PE_FIFO_LEFT] = "words were left in a FIFO, or a tag not at 0, at the end",
+	[SPYRE_PE_CORE] = "store to a core outside the job",
+};
+
+/* err: enum spyre_prog_err, or whatever a card sent. */
+static inline const char *isa_err_text(uint32_t err)
+{
+	return err < sizeof(isa_errs) / sizeof(isa_errs[0]) && isa_errs[err] ?
+	       isa_errs[err] : "unknown program error";
+}
+
 #endif
