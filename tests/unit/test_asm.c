@@ -389,7 +389,9 @@ static void test_generated(void **state)
 						      true,
 						      SPYREGEN_GELU,
 						      0,
-						      f };
+						      f,
+						      0,
+						      0 };
 
 			job = spyregen_matmul(&mm, err);
 			assert_non_null(job);

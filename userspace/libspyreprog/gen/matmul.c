@@ -32,7 +32,8 @@ struct plan {
 	uint32_t cm, cn;		/* units of the busiest core */
 	uint32_t kt, kc;		/* tiles of k; tiles of a chunk */
 	uint32_t chunks, slots;		/* chunks of a unit; slots of the ring */
-	bool resident, multicast;
+	bool resident;
+	bool cast_a, cast_b;		/* multicast to the cores of one row, of one column */
 	uint32_t wc;			/* sticks of one row of 64 results */
 	uint32_t lx_a, lx_b[2], lx_stage[2], lx_bias, lx_size;
 	double cost;
@@ -123,11 +124,31 @@ static double cost(const struct plan *pl)
 	a *= pl->resident ? pl->cm : units;
 	b *= pl->resident ? pl->cn : units;
 	core = (a + b) / 8;
-	bytes = pl->multicast ? a * pl->gm + b * pl->gn : (a + b) * cores;
+	bytes = a * (pl->cast_a ? pl->gm : cores) + b * (pl->cast_b ? pl->gn : cores);
 	bytes += c * units * cores;
 	bytes /= 100;
 	return fmax(fmax(compute, bytes), core) + 0.1 * (compute + bytes + core) +
 	       units * pl->kt * cores + (pl->resident ? 0 : 100);
+}
+
+/*
+ * Members of a group load alike, so they need equal shares; where groups are too few for both operands, the
+ * one that saves more bytes has them.
+ */
+static void multicasts(const struct spyregen_matmul *mm, struct plan *pl)
+{
+	bool allowed = !(mm->flags & SPYREGEN_NO_MULTICAST);
+	double a = (double)pl->rb * pl->kt * SPYRE_STICK * pl->cm * (pl->resident ? 1 : pl->cn);
+	double b = (double)pl->upu * pl->kt * TILE_BYTES * pl->cn * (pl->resident ? 1 : pl->cm);
+
+	pl->cast_a = allowed && pl->gn > 1 && pl->units % pl->gn == 0 && pl->gm <= SPYRE_JOB_GROUPS;
+	pl->cast_b = allowed && pl->gm > 1 && pl->blocks % pl->gm == 0 && pl->gn <= SPYRE_JOB_GROUPS;
+	if (!pl->cast_a || !pl->cast_b || pl->gm + pl->gn <= SPYRE_JOB_GROUPS)
+		return;
+	if (a * pl->gm * (pl->gn - 1) < b * pl->gn * (pl->gm - 1))
+		pl->cast_a = false;
+	else
+		pl->cast_b = false;
 }
 
 static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint32_t ncores)
@@ -147,16 +168,16 @@ static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint3
 			pl.units = nblocks / pl.upu;
 			for (gm = 1; gm <= ncores && gm <= pl.blocks; gm++) {
 				for (gn = 1; gm * gn <= ncores && gn <= pl.units; gn++) {
+					if ((mm->split_m && gm != mm->split_m) ||
+					    (mm->split_n && gn != mm->split_n))
+						continue;
 					pl.gm = gm;
 					pl.gn = gn;
 					pl.cm = up(pl.blocks, gm);
 					pl.cn = up(pl.units, gn);
-					pl.multicast = !(mm->flags & SPYREGEN_NO_MULTICAST) &&
-						       pl.blocks % gm == 0 && pl.units % gn == 0 &&
-						       (gn > 1 ? gm : 0) + (gm > 1 ? gn : 0) <=
-							       SPYRE_JOB_GROUPS;
 					if (!chunk(&pl))
 						continue;
+					multicasts(mm, &pl);
 					pl.cost = cost(&pl);
 					if (!found || pl.cost < best->cost)
 						*best = pl;
@@ -572,14 +593,16 @@ struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *er
 		if (avail >> i & 1)
 			used[ncores++] = i;
 	if (!make_plan(mm, pl, ncores))
-		return gen_fail(err, "%u x %u x %u does not fit LX", mm->m, mm->n, mm->k);
+		return gen_fail(err, mm->split_m || mm->split_n ?
+				"%u x %u x %u does not divide as asked among %u cores, or does not fit LX" :
+				"%u x %u x %u does not fit LX", mm->m, mm->n, mm->k, ncores);
 	g.stored = spyregen_rows(mm->m);
 	g.job = spyreprog_job_new();
 	if (!g.job)
 		return gen_fail(err, "out of memory");
 
-	groups_a = pl->multicast && pl->gn > 1;
-	groups_b = pl->multicast && pl->gm > 1;
+	groups_a = pl->cast_a;
+	groups_b = pl->cast_b;
 	for (i = 0; groups_a && i < pl->gm; i++) {
 		for (mask = 0, j = 0; j < pl->gn; j++)
 			mask |= 1u << used[i * pl->gn + j];
@@ -627,7 +650,7 @@ struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *er
 			uint64_t row = (uint64_t)m0 * pl->rb, col = (uint64_t)n0 * pl->upu;
 
 			/* Group numbers are in the text, so multicast needs one for each core. */
-			if (pl->multicast || prog_l3lu < 0) {
+			if (groups_a || groups_b || prog_l3lu < 0) {
 				g.group_a = groups_a ? i : 0;
 				g.group_b = groups_b ? (groups_a ? pl->gm : 0) + j : 0;
 				prog_l3lu = l3lu(&g);
