@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The compute engine: one job at a time on the SoC, and the SoC's way to memory. */
 #include "card.h"
-#include "timing.h"
+#include "time_params.h"
 
 #include <errno.h>
 #include <string.h>

@@ -11,43 +11,13 @@
 #include <stdlib.h>
 
 #include "soc_int.h"
+#include "time_params.h"
 
 /* --- Parameters ----------------------------------------------------------------------------- */
 
 /* Time is in ticks of 1/4096 core cycle. */
 #define TICK_SHIFT	12
 #define CYCLE		(1ull << TICK_SHIFT)
-
-#define LINK_HZ		1100000000ull	/* FIFO links and SFP ring, a word a cycle (public) */
-#define RING_HZ		1300000000ull	/* ring: 128 bytes a cycle and direction (public) */
-
-/*
- * LPDDR5 as the ring sees it: 150 GB/s in one direction (public); two HMI ports, each serving half of the
- * cores, of which one alone reaches 81 GB/s (public: 16 of 32 cores get 0.54 of the bandwidth); switching
- * between reading and writing costs 5.74 fs a byte of the smaller side (public). Requests are served in the
- * order of time; memory and ports are servers that are busy for as long as their bytes take.
- */
-#define HMI_BYTES_S	150000000000ull
-#define PORT_BYTES_S	81000000000ull
-#define TURN_FS_BYTE	5740ull
-/* With four bursts of 4 KiB in flight this latency gives one core 0.11 of the bandwidth (public). */
-#define LOAD_NS		950ull
-#define LOADS_IN_FLIGHT	4u	/* unicast (public) */
-/* Multicasts queue at the HMI instead of the core: 16 of 4 KiB give the 67 GB/s seen (public). */
-#define MULTICASTS_IN_FLIGHT 16u
-#define STORE_NS	150ull		/* last word accepted to visible */
-
-/* Core cycles. */
-#define JOB_CYCLES	64u	/* start and end of a job on the cores */
-#define LINK_CYCLES	4u	/* a word's way through a FIFO */
-#define LX_CYCLES	8u	/* LX or L0 read to FIFO */
-#define MM_CYCLES	8u	/* a word of activations through a tile (public) */
-#define TAG_CYCLES	2u	/* send to seen, own core */
-#define TAG_FAR_CYCLES	40u	/* the same over the ring */
-#define STC_CYCLES	40u
-#define SPECIAL_CYCLES	4u	/* exp and the like against an add (public estimate) */
-#define REDUCE_CYCLES	6u	/* steps of the tree over 64 lanes */
-#define RANK_CYCLES	64u	/* each lane against all, one a cycle */
 
 /* Steps after which a program that cannot end within its budget is given up: a fraction of a second. */
 #define PATIENCE	(64ull << 20)
@@ -100,7 +70,7 @@ struct tcore {
 	uint8_t tile_fmt[2][PT_TILES], tile_pending[2][PT_TILES];
 	uint64_t tile_at[2][PT_TILES];
 	/* L3LU: completion of the loads in flight, and of the stream from memory. */
-	uint64_t flight[LOADS_IN_FLIGHT], mflight[MULTICASTS_IN_FLIGHT];
+	uint64_t flight[TIME_LOADS_IN_FLIGHT], mflight[TIME_MULTICASTS_IN_FLIGHT];
 	unsigned int nflight, nmflight;
 	uint64_t in_free, out_free;	/* this core's place on the ring */
 	uint32_t half[2];		/* of the cores it stands for, how many hang on each port */
@@ -267,7 +237,7 @@ static bool t_send(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		uint32_t k, pos;
 
 		/* The send is posted behind the loads and stores in flight; the unit goes on. */
-		t = max64(u->t, u->last) + (o == c && times == 1 ? TAG_CYCLES : TAG_FAR_CYCLES) * CYCLE;
+		t = max64(u->t, u->last) + (o == c && times == 1 ? TIME_TAG_CYCLES : TIME_TAG_FAR_CYCLES) * CYCLE;
 		if (g->n + times > 65535)
 			return terr(u, SPYRE_PE_TAG_OVERFLOW);
 		for (k = 0; k < times; k++) {
@@ -338,7 +308,7 @@ static bool t_wait(struct tunit *u, const struct job_insn *i)
 /* When the request of the next load, or multicast, can go out: the one so many before it is complete. */
 static uint64_t flight_slot(const struct tcore *c, bool multicast)
 {
-	return multicast ? c->mflight[c->nmflight % MULTICASTS_IN_FLIGHT] : c->flight[c->nflight % LOADS_IN_FLIGHT];
+	return multicast ? c->mflight[c->nmflight % TIME_MULTICASTS_IN_FLIGHT] : c->flight[c->nflight % TIME_LOADS_IN_FLIGHT];
 }
 
 static void flight_add(struct tunit *u, uint64_t done, bool multicast)
@@ -346,9 +316,9 @@ static void flight_add(struct tunit *u, uint64_t done, bool multicast)
 	struct tcore *c = u->core;
 
 	if (multicast)
-		c->mflight[c->nmflight++ % MULTICASTS_IN_FLIGHT] = done;
+		c->mflight[c->nmflight++ % TIME_MULTICASTS_IN_FLIGHT] = done;
 	else
-		c->flight[c->nflight++ % LOADS_IN_FLIGHT] = done;
+		c->flight[c->nflight++ % TIME_LOADS_IN_FLIGHT] = done;
 	u->last = max64(u->last, done);
 }
 
@@ -465,7 +435,7 @@ static bool t_l3(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		break;
 	case SPYRE_OP_L3_STC:
 		u->t += i->n * sim->ring;
-		u->last = max64(u->last, u->t + STC_CYCLES * CYCLE);
+		u->last = max64(u->last, u->t + TIME_STC_CYCLES * CYCLE);
 		break;
 	}
 	return true;
@@ -520,14 +490,14 @@ static bool t_pt(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		if (!u->done)
 			u->t = max64(u->t, c->tile_at[x][i->a]);
 		k = u->done;
-		if (!stream_in(sim, u, i->d, i->n, MM_CYCLES * CYCLE)) {
+		if (!stream_in(sim, u, i->d, i->n, TIME_MM_CYCLES * CYCLE)) {
 			c->macs += (u->done - k) * isa_formats[i->b].lanes * (uint64_t)SPYRE_LANES;
 			return false;
 		}
 		c->macs += (u->done - k) * isa_formats[i->b].lanes * (uint64_t)SPYRE_LANES;
 		return true;
 	case SPYRE_OP_PT_PSOUT:
-		return stream_out(sim, u, i->d, i->n * 2u, sim->link, LINK_CYCLES * CYCLE);
+		return stream_out(sim, u, i->d, i->n * 2u, sim->link, TIME_LINK_CYCLES * CYCLE);
 	default:
 		return stream_in(sim, u, i->d, i->n * 2u, sim->link);
 	}
@@ -537,11 +507,11 @@ static uint64_t op_cycles(const struct job_insn *i)
 {
 	switch ((enum isa_cost)i->cost) {
 	case ISA_SPECIAL:
-		return SPECIAL_CYCLES;
+		return TIME_SPECIAL_CYCLES;
 	case ISA_REDUCE:
-		return REDUCE_CYCLES;
+		return TIME_REDUCE_CYCLES;
 	case ISA_RANK:
-		return RANK_CYCLES;
+		return TIME_RANK_CYCLES;
 	default:
 		return 1;
 	}
@@ -604,7 +574,7 @@ static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
 				in[k]->rd[in[k]->nr++ % DEPTH] = t;
 		t += cost;
 		for (k = 0; k < w; k++)
-			out->wr[out->nw++ % DEPTH] = t + LINK_CYCLES * CYCLE;
+			out->wr[out->nw++ % DEPTH] = t + TIME_LINK_CYCLES * CYCLE;
 		u->done++;
 		moved = true;
 		sim->steps++;
@@ -693,7 +663,7 @@ static void run_tunit(struct sim *sim, struct tunit *u)
 			ok = t_l3(sim, u, i);
 			break;
 		case SPYRE_OP_LD:
-			ok = stream_out(sim, u, i->d, i->n, sim->link, LX_CYCLES * CYCLE);
+			ok = stream_out(sim, u, i->d, i->n, sim->link, TIME_LX_CYCLES * CYCLE);
 			break;
 		case SPYRE_OP_ST:
 			ok = stream_in(sim, u, i->d, i->n, sim->link);
@@ -886,12 +856,12 @@ static bool sim_init(struct sim *sim, struct spyre_soc *soc)
 	if (cap > 1ull << 48)
 		cap = 1ull << 48;
 	sim->limit = cap << TICK_SHIFT;
-	sim->link = (soc->cfg.core_hz * CYCLE + LINK_HZ / 2) / LINK_HZ;
-	sim->ring = (soc->cfg.core_hz * CYCLE + RING_HZ / 2) / RING_HZ;
-	sim->hmi = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / HMI_BYTES_S;
-	sim->port = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / PORT_BYTES_S;
-	sim->load_latency = ticks_ns(soc, LOAD_NS);
-	sim->store_latency = ticks_ns(soc, STORE_NS);
+	sim->link = (soc->cfg.core_hz * CYCLE + TIME_LINK_HZ / 2) / TIME_LINK_HZ;
+	sim->ring = (soc->cfg.core_hz * CYCLE + TIME_RING_HZ / 2) / TIME_RING_HZ;
+	sim->hmi = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / TIME_HMI_BYTES_S;
+	sim->port = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / TIME_PORT_BYTES_S;
+	sim->load_latency = ticks_ns(soc, TIME_LOAD_NS);
+	sim->store_latency = ticks_ns(soc, TIME_STORE_NS);
 
 	for (i = 0; i < 32; i++)
 		if (job->core_mask & 1u << i)
@@ -968,7 +938,7 @@ static uint64_t least_cycles(const struct tunit *u, const uint64_t *symbols, con
 		const struct job_insn *i = &p->insns[pc];
 		uint64_t n;
 
-		one = i->op == SPYRE_OP_RETURN ? 0 : i->op == SPYRE_OP_PT_MM ? i->n * (uint64_t)MM_CYCLES :
+		one = i->op == SPYRE_OP_RETURN ? 0 : i->op == SPYRE_OP_PT_MM ? i->n * (uint64_t)TIME_MM_CYCLES :
 		      i->op >= SPYRE_OP_LD && i->n ? i->n : 1;
 		if (__builtin_mul_overflow(one, mult[depth], &one) || __builtin_add_overflow(sum, one, &sum))
 			return UINT64_MAX;
@@ -1087,9 +1057,9 @@ static bool verdict(struct sim *sim, struct spyre_soc_time *time, struct spyre_r
 	end += sim->tail;
 	/* No job is faster than its bytes through the memory, with the turnaround between reading and writing. */
 	low = rd < wr ? rd : wr;
-	ns = (rd + wr) / (HMI_BYTES_S / 1000000000) + low * TURN_FS_BYTE / 1000000;
+	ns = (rd + wr) / (TIME_HMI_BYTES_S / 1000000000) + low * TIME_TURN_FS_BYTE / 1000000;
 	end = max64(end, ticks_ns(soc, ns));
-	time->cycles = (end >> TICK_SHIFT) + JOB_CYCLES;
+	time->cycles = (end >> TICK_SHIFT) + TIME_JOB_CYCLES;
 	time->rd_bytes = rd;
 	time->wr_bytes = wr;
 	time->pt_macs = macs;
