@@ -205,6 +205,7 @@ static enum spyre_prog_err check_insn(const struct job_insn *i, unsigned int uni
 	const struct isa_op *o = isa_op(i->op);
 	const struct isa_field *f;
 	enum spyre_prog_err code;
+	uint32_t formats = 0;	/* bytes of imm2 that belong to an operand */
 	unsigned int named = 0, at;
 	bool vector;
 
@@ -218,6 +219,10 @@ static enum spyre_prog_err check_insn(const struct job_insn *i, unsigned int uni
 		named |= 1u << f->at;
 		if (f->kind == ISA_COUNT)
 			named |= 1u << ISA_B | 1u << ISA_C;
+		if (f->kind == ISA_DST || f->kind == ISA_SRC) {
+			formats |= 0xffu << isa_fmt_shift(f->at);
+			named |= 1u << ISA_IMM2;
+		}
 		if (f->kind == ISA_SRC && ISA_GET(i, f->at) == SPYRE_OPND_IMM)
 			named |= 1u << ISA_IMM;
 	}
@@ -226,11 +231,10 @@ static enum spyre_prog_err check_insn(const struct job_insn *i, unsigned int uni
 
 		if (named >> at & 1)
 			continue;
-		if (vector && at >= ISA_B && at <= ISA_D)
-			ZERO((v && v != SPYRE_OPND_NONE) || ((uint32_t)i->imm2 >> isa_fmt_shift(at) & 0xff));
-		else if (!vector || at != ISA_IMM2)
-			ZERO(v);
+		/* NONE is a source that the operation has not. */
+		ZERO(v && !(vector && at >= ISA_B && at <= ISA_D && v == SPYRE_OPND_NONE));
 	}
+	ZERO(vector && (uint32_t)i->imm2 & ~formats);
 	ZERO((o->flags & ISA_ROWS) && (uint32_t)i->imm + i->n > PT_ROWS);
 	ZERO((o->flags & ISA_LANES) && (uint32_t)i->imm + i->c > SPYRE_LANES);
 	return o->flags & ISA_RECAST ? check_recast(i) : SPYRE_PE_NONE;

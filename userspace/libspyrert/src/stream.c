@@ -363,6 +363,10 @@ static void describe(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 			PUT(" %s corelet %u", isa_unit_name(unit & 0xff), unit >> 8);
 		PUT(code >= SPYRE_PE_OPCODE ? ", instruction %u" : ", at byte %u", pc);
 		break;
+	case SPYRE_ERR_CORES:
+		if (core < SPYRE_CORES)
+			PUT(": core %u", core);
+		break;
 	case SPYRE_ERR_DEADLOCK:
 		PUT(": %u units are stuck", e->ras.code ? e->ras.nstuck : rb ? le32toh(rb->nstuck) : 0);
 		for (i = 0; i < e->ras.nstuck_listed && i < 6; i++) {
