@@ -69,9 +69,9 @@ struct tcore {
 	unsigned int nldw[2];
 	uint8_t tile_fmt[2][PT_TILES], tile_pending[2][PT_TILES];
 	uint64_t tile_at[2][PT_TILES];
-	/* L3LU: completion of the loads in flight, and of the stream from memory. */
-	uint64_t flight[TIME_LOADS_IN_FLIGHT], mflight[TIME_MULTICASTS_IN_FLIGHT];
-	unsigned int nflight, nmflight;
+	/* When each place for a burst in flight is free again; loads and stores share theirs. */
+	uint64_t flight[TIME_BURSTS_IN_FLIGHT], mflight[TIME_MULTICASTS_IN_FLIGHT];
+	unsigned int nmflight;
 	uint64_t in_free, out_free;	/* this core's place on the ring */
 	uint32_t half[2];		/* of the cores it stands for, how many hang on each port */
 	uint32_t ready;
@@ -98,7 +98,8 @@ struct sim {
 	struct tunit *prefer;		/* runs next */
 	struct tgroup group[SPYRE_JOB_GROUPS];
 	uint64_t hmi_free, port_free[2], tail;
-	uint64_t link, ring, hmi, port;	/* ticks a word */
+	uint64_t link, mni_in, mni_out, hmi, port;	/* ticks a word */
+	uint64_t beat;			/* of PT's array */
 	uint64_t limit, steps, next_check, load_latency, store_latency;
 	bool cancelled, nomem, patient, impatient;
 };
@@ -305,20 +306,25 @@ static bool t_wait(struct tunit *u, const struct job_insn *i)
 	return true;
 }
 
-/* When the request of the next load, or multicast, can go out: the one so many before it is complete. */
-static uint64_t flight_slot(const struct tcore *c, bool multicast)
+/* The place that the next burst of a core, or multicast, takes: the one that is free first. */
+static uint64_t *flight_slot(struct tcore *c, bool multicast)
 {
-	return multicast ? c->mflight[c->nmflight % TIME_MULTICASTS_IN_FLIGHT] : c->flight[c->nflight % TIME_LOADS_IN_FLIGHT];
+	uint64_t *first = c->flight;
+	unsigned int i;
+
+	if (multicast)
+		return &c->mflight[c->nmflight % TIME_MULTICASTS_IN_FLIGHT];
+	for (i = 1; i < TIME_BURSTS_IN_FLIGHT; i++)
+		if (c->flight[i] < *first)
+			first = &c->flight[i];
+	return first;
 }
 
 static void flight_add(struct tunit *u, uint64_t done, bool multicast)
 {
-	struct tcore *c = u->core;
-
+	*flight_slot(u->core, multicast) = done;
 	if (multicast)
-		c->mflight[c->nmflight++ % TIME_MULTICASTS_IN_FLIGHT] = done;
-	else
-		c->flight[c->nflight++ % TIME_LOADS_IN_FLIGHT] = done;
+		u->core->nmflight++;
 	u->last = max64(u->last, done);
 }
 
@@ -351,7 +357,7 @@ static uint64_t hmi(struct sim *sim, uint64_t t, uint32_t n, uint32_t times, con
 /* A load's words on the ring to a core: behind its earlier ones. */
 static uint64_t arrive(struct sim *sim, struct tcore *c, uint64_t sent, uint32_t n)
 {
-	c->in_free = max64(c->in_free + n * sim->ring, sent + sim->load_latency);
+	c->in_free = max64(c->in_free + n * sim->mni_in, sent + sim->load_latency);
 	return c->in_free;
 }
 
@@ -365,11 +371,12 @@ static bool t_l3(struct sim *sim, struct tunit *u, const struct job_insn *i)
 	switch (i->op) {
 	case SPYRE_OP_L3_LDU:
 	case SPYRE_OP_L3_LDM:
+	case SPYRE_OP_L3_STU:
 		if (multicast && !sim->alone && sim->group[i->d].released & 1u << c->id)
 			break;
-		/* Requests must come in order: wait for the slot before asking. */
-		if (flight_slot(c, multicast) > u->t) {
-			u->t = flight_slot(c, multicast);
+		/* Requests must come in order: wait for the place before asking. */
+		if (*flight_slot(c, multicast) > u->t) {
+			u->t = *flight_slot(c, multicast);
 			wake(sim, c, u->index);
 			return false;
 		}
@@ -428,13 +435,13 @@ static bool t_l3(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		u->t = max64(u->t, g->start) + CYCLE;
 		break;
 	case SPYRE_OP_L3_STU:
-		c->out_free = max64(c->out_free + i->n * sim->ring, hmi(sim, u->t, i->n, c->weight, c->half));
+		c->out_free = max64(c->out_free, u->t) + i->n * sim->mni_out;
+		flight_add(u, max64(c->out_free, hmi(sim, u->t, i->n, c->weight, c->half)) + sim->store_latency, false);
 		u->t = c->out_free;
-		u->last = max64(u->last, u->t + sim->store_latency);
 		c->wr += i->n * (uint64_t)SPYRE_STICK;
 		break;
 	case SPYRE_OP_L3_STC:
-		u->t += i->n * sim->ring;
+		u->t += i->n * sim->mni_out;
 		u->last = max64(u->last, u->t + TIME_STC_CYCLES * CYCLE);
 		break;
 	}
@@ -490,7 +497,7 @@ static bool t_pt(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		if (!u->done)
 			u->t = max64(u->t, c->tile_at[x][i->a]);
 		k = u->done;
-		if (!stream_in(sim, u, i->d, i->n, TIME_MM_CYCLES * CYCLE)) {
+		if (!stream_in(sim, u, i->d, i->n, TIME_MM_BEATS * sim->beat)) {
 			c->macs += (u->done - k) * isa_formats[i->b].lanes * (uint64_t)SPYRE_LANES;
 			return false;
 		}
@@ -857,7 +864,9 @@ static bool sim_init(struct sim *sim, struct spyre_soc *soc)
 		cap = 1ull << 48;
 	sim->limit = cap << TICK_SHIFT;
 	sim->link = (soc->cfg.core_hz * CYCLE + TIME_LINK_HZ / 2) / TIME_LINK_HZ;
-	sim->ring = (soc->cfg.core_hz * CYCLE + TIME_RING_HZ / 2) / TIME_RING_HZ;
+	sim->mni_in = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / TIME_MNI_IN_BYTES_S;
+	sim->mni_out = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / TIME_MNI_OUT_BYTES_S;
+	sim->beat = max64(CYCLE, (soc->cfg.core_hz * CYCLE + TIME_PT_BEAT_HZ / 2) / TIME_PT_BEAT_HZ);
 	sim->hmi = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / TIME_HMI_BYTES_S;
 	sim->port = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / TIME_PORT_BYTES_S;
 	sim->load_latency = ticks_ns(soc, TIME_LOAD_NS);
@@ -938,7 +947,7 @@ static uint64_t least_cycles(const struct tunit *u, const uint64_t *symbols, con
 		const struct job_insn *i = &p->insns[pc];
 		uint64_t n;
 
-		one = i->op == SPYRE_OP_RETURN ? 0 : i->op == SPYRE_OP_PT_MM ? i->n * (uint64_t)TIME_MM_CYCLES :
+		one = i->op == SPYRE_OP_RETURN ? 0 : i->op == SPYRE_OP_PT_MM ? i->n * (uint64_t)TIME_MM_BEATS :
 		      i->op >= SPYRE_OP_LD && i->n ? i->n : 1;
 		if (__builtin_mul_overflow(one, mult[depth], &one) || __builtin_add_overflow(sum, one, &sum))
 			return UINT64_MAX;
@@ -1059,7 +1068,7 @@ static bool verdict(struct sim *sim, struct spyre_soc_time *time, struct spyre_r
 	low = rd < wr ? rd : wr;
 	ns = (rd + wr) / (TIME_HMI_BYTES_S / 1000000000) + low * TIME_TURN_FS_BYTE / 1000000;
 	end = max64(end, ticks_ns(soc, ns));
-	time->cycles = (end >> TICK_SHIFT) + TIME_JOB_CYCLES;
+	time->cycles = ((end + ticks_ns(soc, TIME_JOB_NS)) >> TICK_SHIFT) + 1;
 	time->rd_bytes = rd;
 	time->wr_bytes = wr;
 	time->pt_macs = macs;

@@ -11,8 +11,6 @@
 
 /* FIFO links and SFP ring, a word a cycle. STAGE18, deeptools sysconfig. */
 #define TIME_LINK_HZ		1100000000ull
-/* Data ring: a word a cycle and direction. STAGE18, TS-docs. */
-#define TIME_RING_HZ		1300000000ull
 
 /* LPDDR5 as the ring sees it, one direction. COST 2.3. Nameplate: 204.8 GB/s. */
 #define TIME_HMI_BYTES_S	150000000000ull
@@ -23,23 +21,36 @@
 
 /* --- Bursts ------------------------------------------------------------------------------------- */
 
-/* Unicast loads in flight. STAGE18 ("LDM capped at 4 per core"). */
-#define TIME_LOADS_IN_FLIGHT	4u
-/* From a load's service by the HMI to the core. COST 2.3: one core gets 0.11 of the bandwidth. */
+/* Bursts in flight for each core, loads and stores together. STAGE18 ("LDM capped at 4 per core"). */
+#define TIME_BURSTS_IN_FLIGHT	4u
+/*
+ * From a burst's service by the HMI to its place being free again: loads, COST 2.3 (one core gets 0.11 of the
+ * bandwidth); stores, fitted with trace (add and relu on one core).
+ */
 #define TIME_LOAD_NS		950ull
+#define TIME_STORE_NS		770ull
 /* Multicasts in flight for each core. PLANNER 1.3: 67 GB/s from memory. */
 #define TIME_MULTICASTS_IN_FLIGHT 16u
-/* Last word accepted to visible. Ours. */
-#define TIME_STORE_NS		150ull
-/* The same to another core's LX. Ours. */
+/*
+ * What a core's MNI takes from the ring: 32 of the 128 bytes of each ring cycle (1.3 GHz, STAGE18), fitted with
+ * matmul (splits along m, where every core takes much of the right operand). What it gives: fitted with ring.
+ */
+#define TIME_MNI_IN_BYTES_S	41600000000ull
+#define TIME_MNI_OUT_BYTES_S	89000000000ull
+/* Last word of a store to another core's LX until it is seen there. Ours. */
 #define TIME_STC_CYCLES		40u
 
 /* --- Units, in core cycles ---------------------------------------------------------------------- */
 
-#define TIME_JOB_CYCLES		64u	/* start and end of a job on the cores. Ours */
+#define TIME_JOB_NS		430u	/* start and end of a job on the cores. Fitted with trace */
 #define TIME_LINK_CYCLES	4u	/* a word's way through a FIFO. Ours */
 #define TIME_LX_CYCLES		8u	/* LX or L0 read to FIFO. Ours */
-#define TIME_MM_CYCLES		8u	/* a word of activations through a tile. ATA: 512 multiply-adds a cycle */
+/*
+ * A word of activations goes through a tile in so many beats (ATA: 512 multiply-adds a cycle); a beat is a core
+ * cycle, or what its operands need, whichever is longer. Fitted with matmul (COST 2.3: 1140 a ns and core).
+ */
+#define TIME_MM_BEATS		8u
+#define TIME_PT_BEAT_HZ		1180000000ull
 #define TIME_TAG_CYCLES		2u	/* send to seen, own core. Ours */
 #define TIME_TAG_FAR_CYCLES	40u	/* the same over the ring. Ours */
 #define TIME_SPECIAL_CYCLES	4u	/* exp and the like against an add. KTIR latency.py */

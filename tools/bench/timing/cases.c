@@ -86,7 +86,7 @@
 
 #define LX_FAN_OUT(n_, mib_) \
 	{ .id = "lx-fan-out-" #n_ "-" #mib_ "m", .group = "ring", .source = "PLANNER 1.3 ring share", .formula = true, \
-	  .kind = TIMING_LX_SHARED, .cores = n_, .rd = (mib_) * MIB, .published = 11.5 * (mib_) * (n_) }
+	  .kind = TIMING_LX_SHARED, .cores = n_, .rd = (mib_) * MIB, .published = 11.5e-6 * (mib_) * MIB * (n_) }
 
 /*
  * One core, one image, at 1.1 GHz: bytes and times agree with what one core gets of the memory, and the

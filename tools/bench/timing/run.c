@@ -256,8 +256,13 @@ bool timing_run(const struct timing_case *c, struct timing_result *r, char *err)
 	if (!ok)
 		return false;
 	r->us = (double)times * (double)r->time.cycles * 1e6 / cfg.core_hz;
-	bytes = (double)(r->time.rd_bytes + r->time.wr_bytes) / TIME_HMI_BYTES_S;
-	macs = (double)r->time.pt_macs / (1024.0 * (c->cores ? c->cores : 32) * cfg.core_hz);
+	/* Operands must be read and results written once, however the work is divided. */
+	bytes = c->kind == TIMING_MATMUL ?
+		2.0 * ((double)c->m * c->k + (double)c->k * c->n + (double)c->m * c->n) / TIME_HMI_BYTES_S :
+		c->kind == TIMING_ROW ? 2.0 * (double)c->m * c->n / TIME_HMI_BYTES_S :
+		c->kind == TIMING_LX_SHARED ? (double)c->rd * c->cores / TIME_MNI_OUT_BYTES_S :
+		(double)(r->time.rd_bytes + r->time.wr_bytes) / TIME_HMI_BYTES_S;
+	macs = (double)c->m * c->n * c->k / (1024.0 * (c->cores ? c->cores : 32) * cfg.core_hz);
 	r->peak_us = times * (bytes > macs ? bytes : macs) * 1e6;
 	return true;
 }
