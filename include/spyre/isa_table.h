@@ -218,7 +218,8 @@ static const struct isa_field isa_f_iota[] = {
 #define ISA_OPS		0x80u
 static const struct isa_op isa_ops[ISA_OPS] = {
 	ISA_CTL(NOP, isa_f_none, ISA_CONTROL, 0, "Nothing."),
-	ISA_CTL(RETURN, isa_f_none, ISA_CONTROL, 0, "End of the program."),
+	ISA_CTL(RETURN, isa_f_none, ISA_CONTROL, ISA_ERR(SPYRE_PE_FIFO_LEFT),
+		"End of the program, once its loads and stores in flight are done."),
 	ISA_CTL(MVLOOPCNT, isa_f_loop, ISA_CONTROL, 0,
 		"Opens a block that runs count times; 0 skips it. "
 		"The be of a later instruction ends it."),
@@ -274,7 +275,8 @@ static const struct isa_op isa_ops[ISA_OPS] = {
 	ISA_V3(SEL, ISA_IMM_FP32, "src2 != 0 ? src0 : src1, 32 raw bits."),
 	ISA_V(LMASK, 0, isa_f_lmask, ISA_UNITS_VEC, ISA_IMM_OWN | ISA_LANES, ISA_SIMPLE,
 		"1.0 in count lanes from first on, else 0.0; first + count is at most 64."),
-	ISA_V(IOTA, 0, isa_f_iota, ISA_UNITS_VEC, ISA_IMM_OWN, ISA_SIMPLE, "Lane i = int32 base + i."),
+	ISA_V(IOTA, 0, isa_f_iota, ISA_UNITS_VEC, ISA_IMM_OWN, ISA_SIMPLE,
+		"Lane i = int32 base + i."),
 	ISA_V2(SHUF, 0, "Lane i = lane (src1[i] & 63) of src0, 32 raw bits."),
 	ISA_V2(IADD, 0, "int32 sum, modulo 2^32."),
 	ISA_V2(ISUB, 0, "int32 difference, modulo 2^32."),
@@ -430,43 +432,47 @@ static inline const char *isa_unit_name(unsigned int unit)
 /* --- Errors --------------------------------------------------------------------------------- */
 
 /* What is wrong, for a message that also names core, unit and place. */
-static const char *const isa_errs[] = {
-	[SPYRE_PE_MAGIC] = "it does not begin with the magic of a job binary",
-	[SPYRE_PE_TOO_OLD] = "its container version is too old",
-	[SPYRE_PE_TOO_NEW] = "its container version is too new",
-	[SPYRE_PE_SIZE] = "its size field is wrong or above 16 MiB",
-	[SPYRE_PE_SECTION] = "offset, count or alignment of a section, or an overlap",
-	[SPYRE_PE_RESERVED] = "a reserved field is set",
-	[SPYRE_PE_DIGEST] = "its content does not match its digest",
-	[SPYRE_PE_CORE_MASK] = "core mask and directory differ",
-	[SPYRE_PE_PROGRAM] = "program table: range, unit or missing RETURN",
-	[SPYRE_PE_UNIT] = "directory: unknown unit, named twice, out of order, or a program of "
-			  "another unit",
-	[SPYRE_PE_INIT] = "register or symbol number of an initial value",
-	[SPYRE_PE_OPCODE] = "operation unknown, or not of this unit",
-	[SPYRE_PE_FIELD] = "a field of an instruction is out of range or not 0",
-	[SPYRE_PE_REGISTER] = "register number",
-	[SPYRE_PE_FIFO] = "this unit does not read or write that FIFO",
-	[SPYRE_PE_FORMAT] = "data format: unknown, not executed by this operation, or not with the "
-			    "other operand",
-	[SPYRE_PE_LOOP] = "blocks do not match, or are nested deeper than 8",
-	[SPYRE_PE_TAG] = "tag number, or a tag with two waiting units",
-	[SPYRE_PE_GROUP] = "multicast group",
-	[SPYRE_PE_CONST] = "constant number",
-	[SPYRE_PE_LX_RANGE] = "LX or L0 address out of range",
-	[SPYRE_PE_ALIGN] = "address is not a multiple of 128",
-	[SPYRE_PE_TAG_OVERFLOW] = "a sync tag overflowed",
-	[SPYRE_PE_TILE] = "PT used a tile that was never loaded, or in another format",
-	[SPYRE_PE_GROUP_MISMATCH] = "members of a multicast disagree on address or burst",
-	[SPYRE_PE_FIFO_LEFT] = "words were left in a FIFO, or a tag not at 0, at the end",
-	[SPYRE_PE_CORE] = "store to a core outside the job",
+static const struct isa_err {
+	const char *name, *text;
+} isa_errs[] = {
+#define ISA_E(err, words) [SPYRE_PE_##err] = { #err, words }
+	ISA_E(MAGIC, "it does not begin with the magic of a job binary"),
+	ISA_E(TOO_OLD, "its container version is too old"),
+	ISA_E(TOO_NEW, "its container version is too new"),
+	ISA_E(SIZE, "its size field is wrong or above 16 MiB"),
+	ISA_E(SECTION, "offset, count or alignment of a section, or an overlap"),
+	ISA_E(RESERVED, "a reserved field is set"),
+	ISA_E(DIGEST, "its content does not match its digest"),
+	ISA_E(CORE_MASK, "core mask and directory differ"),
+	ISA_E(PROGRAM, "program table: range, unit or missing RETURN"),
+	ISA_E(UNIT, "directory: unknown unit, named twice, out of order, or a program of "
+			  "another unit"),
+	ISA_E(INIT, "register or symbol number of an initial value"),
+	ISA_E(OPCODE, "operation unknown, or not of this unit"),
+	ISA_E(FIELD, "a field of an instruction is out of range or not 0"),
+	ISA_E(REGISTER, "register number"),
+	ISA_E(FIFO, "this unit does not read or write that FIFO"),
+	ISA_E(FORMAT, "data format: unknown, not executed by this operation, or not with the "
+			    "other operand"),
+	ISA_E(LOOP, "blocks do not match, or are nested deeper than 8"),
+	ISA_E(TAG, "tag number, or a tag with two waiting units"),
+	ISA_E(GROUP, "multicast group"),
+	ISA_E(CONST, "constant number"),
+	ISA_E(LX_RANGE, "LX or L0 address out of range"),
+	ISA_E(ALIGN, "address is not a multiple of 128"),
+	ISA_E(TAG_OVERFLOW, "a sync tag overflowed"),
+	ISA_E(TILE, "PT used a tile that was never loaded, or in another format"),
+	ISA_E(GROUP_MISMATCH, "members of a multicast disagree on address or burst"),
+	ISA_E(FIFO_LEFT, "words were left in a FIFO, or a tag not at 0, at the end"),
+	ISA_E(CORE, "store to a core outside the job"),
+#undef ISA_E
 };
 
 /* err: enum spyre_prog_err, or whatever a card sent. */
 static inline const char *isa_err_text(uint32_t err)
 {
-	return err < sizeof(isa_errs) / sizeof(isa_errs[0]) && isa_errs[err] ?
-	       isa_errs[err] : "unknown program error";
+	return err < sizeof(isa_errs) / sizeof(isa_errs[0]) && isa_errs[err].text ?
+	       isa_errs[err].text : "unknown program error";
 }
 
 #endif

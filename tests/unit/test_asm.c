@@ -625,6 +625,41 @@ static void test_noise(void **state)
 	}
 }
 
+/* The manual has a place for every operation, with all that it says of each. */
+static void test_manual(void **state)
+{
+	static const char *const parts[] = { ":Fields: ", ":Cycles: ", ":Errors: OPCODE, FIELD, " };
+	char *text = NULL, head[40], *at, *end;
+	unsigned int op, k, n = 0;
+	size_t len;
+	FILE *m = open_memstream(&text, &len);
+
+	(void)state;
+	spyreprog_print_rst(m);
+	fclose(m);
+	assert_null(strstr(text, "(null)"));
+	for (op = 0; op < 256; op++) {
+		const struct isa_op *o = isa_op(op);
+
+		if (!o)
+			continue;
+		snprintf(head, sizeof(head), "%s`` (0x%02x)\n   ", o->name, op);
+		at = strstr(text, head);
+		if (!at)
+			fail_msg("%s is missing", o->name);
+		/* Each in its own paragraph, not in that of a later one. */
+		end = strstr(at + strlen(head), "`` (0x");
+		for (k = 0; k < 3; k++)
+			if (!strstr(at, parts[k]) || (end && strstr(at, parts[k]) > end))
+				fail_msg("%s has no %s", o->name, parts[k]);
+		n++;
+	}
+	for (k = 0, at = text; (at = strstr(at, ":Cycles: ")); at++)
+		k++;
+	assert_int_equal(k, n);
+	free(text);
+}
+
 static void test_builder_errors(void **state)
 {
 	struct spyreprog_job *job;
@@ -673,6 +708,7 @@ int main(void)
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_damaged_container),
 		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_manual),
 		cmocka_unit_test(test_builder_errors),
 	};
 
