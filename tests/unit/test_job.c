@@ -895,6 +895,128 @@ static void test_levels(void **state)
 	env_free(&e);
 }
 
+/* n words into or out of a FIFO by the unit at that end; pairs of them where the unit moves pairs. */
+static void use_fifo(struct spyreprog_job *j, int p, unsigned int unit, unsigned int f, bool write, unsigned int n)
+{
+	unsigned int half = SPYRE_IEEE_FP32 | SPYRE_FMT_HALF;
+
+	if (unit == SPYRE_UNIT_PT && write)
+		sp_pt_psout(j, p, f, n / 2, 0);
+	else if (unit == SPYRE_UNIT_PT && isa_fifos[f].load_port)
+		sp_pt_ldw(j, p, 3, SPYRE_BFLOAT16, f);
+	else if (unit == SPYRE_UNIT_PT)
+		sp_pt_psin(j, p, SPYRE_IEEE_FP32, f, n / 2, 0);
+	else if (unit >= SPYRE_UNIT_PE && write)
+		sp_vec(j, p, SPYRE_OP_MOV, SPYRE_OPND_FIFO(f), 0, 0, 0, n, 0, SPYRE_FMTS(0, 0, 0, half));
+	else if (unit >= SPYRE_UNIT_PE)
+		sp_vec(j, p, SPYRE_OP_MOV, 0, SPYRE_OPND_FIFO(f), 0, 0, n, 0, SPYRE_FMTS(half, 0, 0, 0));
+	else if (write)
+		sp_ld(j, p, SPYRE_LAR0, SPYRE_REG_NONE, f, n, 0, 0);
+	else
+		sp_st(j, p, SPYRE_LAR0, SPYRE_REG_NONE, f, n, 128, 0);
+}
+
+/* Each FIFO with one end that nobody uses: words left, a full one, an empty one; who it is and where is told. */
+static void test_fifo_misuse(void **state)
+{
+	unsigned int f, x, how;
+	struct env e;
+
+	(void)state;
+	env_init(&e, 1);
+	for (f = 0; f < SPYRE_FIFOS; f++) {
+		for (x = 0; x < 2; x++) {
+			for (how = 0; how < 3; how++) {
+				unsigned int unit = how < 2 ? isa_fifos[f].writer : isa_fifos[f].reader;
+				struct spyreprog_job *j = spyreprog_job_new();
+				int p = spyreprog_job_program(j, unit);
+				struct spyre_stuck s[4];
+
+				use_fifo(j, p, unit, f, how < 2, how == 1 ? 18 : 16);
+				spyreprog_job_unit(j, 9, unit, x, p);
+				env_load_job(&e, j);
+				env_run(&e, NULL, 0);
+				if (!how) {
+					assert_int_equal(e.rb.status, SPYRE_ERR_PROGRAM);
+					assert_int_equal(e.rb.err_code, SPYRE_PE_FIFO_LEFT);
+					assert_int_equal(e.rb.err_core, 9);
+					assert_int_equal(e.rb.err_unit, isa_fifos[f].reader | x << 8);
+					continue;
+				}
+				assert_int_equal(e.rb.status, SPYRE_ERR_DEADLOCK);
+				assert_int_equal(spyre_soc_stuck(e.soc, s, 4), 1);
+				assert_int_equal(s[0].core, 9);
+				assert_int_equal(s[0].unit, unit | x << 7);
+				if (how == 2 && isa_fifos[f].load_port) {
+					/* The unit went on while the load waited. */
+					assert_int_equal(s[0].waits, SPYRE_WAIT_TILE);
+					assert_int_equal(s[0].number, 3);
+					assert_int_equal(s[0].pc, 1);
+				} else {
+					assert_int_equal(s[0].waits, how == 1 ? SPYRE_WAIT_FIFO_FULL : SPYRE_WAIT_FIFO_EMPTY);
+					assert_int_equal(s[0].number, f);
+					assert_int_equal(s[0].pc, 0);
+				}
+			}
+		}
+	}
+	env_free(&e);
+}
+
+/* Every tag: sent and not taken, taken and not sent, taken by two. */
+static void test_tag_imbalance(void **state)
+{
+	unsigned int tag, how;
+	struct env e;
+
+	(void)state;
+	env_init(&e, 1);
+	for (tag = 0; tag < SPYRE_TAGS; tag++) {
+		for (how = 0; how < 4; how++) {
+			struct spyreprog_job *j = spyreprog_job_new();
+			int a = spyreprog_job_program(j, SPYRE_UNIT_LXLU), b = spyreprog_job_program(j, SPYRE_UNIT_SFP);
+			struct spyre_stuck s[4];
+
+			/* 0: two sent, two taken; 1: one left; 2: one missing; 3: a second unit waits too. */
+			sp_send(j, a, tag, how == 3 ? 0 : 1u << 9);
+			sp_send(j, a, tag, 0);
+			sp_wait(j, b, tag, how == 1 ? 1 : 2);
+			if (how == 2)
+				sp_wait(j, b, tag, 1);
+			if (how == 3)
+				sp_wait(j, a, tag, 1);
+			spyreprog_job_unit(j, 9, SPYRE_UNIT_LXLU, 1, a);
+			spyreprog_job_unit(j, 9, SPYRE_UNIT_SFP, 1, b);
+			env_load_job(&e, j);
+			env_run(&e, NULL, 0);
+			switch (how) {
+			case 0:
+				assert_int_equal(e.rb.status, SPYRE_OK);
+				break;
+			case 1:
+				assert_int_equal(e.rb.status, SPYRE_ERR_PROGRAM);
+				assert_int_equal(e.rb.err_code, SPYRE_PE_FIFO_LEFT);
+				assert_int_equal(e.rb.err_core, 9);
+				assert_int_equal(e.rb.err_unit, SPYRE_UNIT_SFP | 1 << 8);
+				break;
+			case 2:
+				assert_int_equal(e.rb.status, SPYRE_ERR_DEADLOCK);
+				assert_int_equal(spyre_soc_stuck(e.soc, s, 4), 1);
+				assert_int_equal(s[0].waits, SPYRE_WAIT_TAG);
+				assert_int_equal(s[0].number, tag);
+				assert_int_equal(s[0].pc, 1);
+				break;
+			default:
+				assert_int_equal(e.rb.status, SPYRE_ERR_BAD_PROGRAM);
+				assert_int_equal(e.rb.err_code, SPYRE_PE_TAG);
+				assert_int_equal(e.rb.err_unit, SPYRE_UNIT_SFP | 1 << 8);
+				assert_int_equal(e.rb.err_pc, 0);
+			}
+		}
+	}
+	env_free(&e);
+}
+
 /* A program for cores that the card has not: the first of them is named. */
 static void test_missing_cores(void **state)
 {
@@ -999,6 +1121,8 @@ int main(void)
 		cmocka_unit_test(test_every_instruction),
 		cmocka_unit_test(test_nesting),
 		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_fifo_misuse),
+		cmocka_unit_test(test_tag_imbalance),
 		cmocka_unit_test(test_missing_cores),
 		cmocka_unit_test(test_error_texts),
 		cmocka_unit_test(test_damage),
