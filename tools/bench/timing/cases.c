@@ -68,17 +68,19 @@
 #define SPLIT(m_, k_, n_, sm_, sn_, ms_) \
 	{ .id = "wall-" #m_ "x" #k_ "x" #n_ "-split-" #sm_ "-" #sn_, .group = "matmul", .source = "HMI-BW 2.5 sweep", \
 	  .kind = TIMING_MATMUL, .m = m_, .n = n_, .k = k_, .split_m = sm_, .split_n = sn_, \
-	  .published = (ms_) * MS, .floor = LAUNCH }
+	  .published = (ms_) * MS, .floor = LAUNCH, .makers = MATMUL_US(m_, k_, n_) }
 
 #define KERNEL(stack_, m_, k_, n_, ms_) \
 	{ .id = stack_ "-" #m_ "x" #k_ "x" #n_, .group = "matmul", .source = "MLP-DECODE 2.5 " stack_, \
-	  .kind = TIMING_MATMUL, .m = m_, .n = n_, .k = k_, .published = (ms_) * MS }
+	  .kind = TIMING_MATMUL, .m = m_, .n = n_, .k = k_, .published = (ms_) * MS, \
+	  .makers = MATMUL_US(m_, k_, n_) }
 
 /* Columns by sticks a core; what was measured is the rate of reading the right operand. */
 #define OUT_SPLIT(sticks_, gbs_) \
 	{ .id = "out-split-" #sticks_, .group = "banks", .source = "HBM-BANK 2.5 out-split", .kind = TIMING_MATMUL, \
 	  .m = 128, .k = 4096, .n = 32 * 64 * (sticks_), .split_m = 1, .split_n = 32, \
-	  .published = TENSOR(4096, 32 * 64 * (sticks_)) / (gbs_) / 1e3 }
+	  .published = TENSOR(4096, 32 * 64 * (sticks_)) / (gbs_) / 1e3, \
+	  .makers = MATMUL_US(128, 4096, 32 * 64 * (sticks_)) }
 
 #define FAN_OUT(n_, ms_) \
 	{ .id = "fan-out-" #n_, .group = "fan-out", .source = "PLANNER 2.5 fan-out probe", .kind = TIMING_SHARED, \
@@ -95,6 +97,8 @@
 #define TRACE(id_, us_) \
 	.id = "trace-" id_, .group = "trace", .source = "ATA 2.1", .published = us_, .cores = 1, .core_hz = 1100000000
 #define PIXELS	(56 * 56)
+/* Bytes at one core's share of the bandwidth. */
+#define ONE_CORE(channels_) .makers = TENSOR(PIXELS, channels_) / 150e3 / 0.11
 
 const struct timing_case timing_cases[] = {
 	STREAM("read-1m", 1, 0), STREAM("read-4m", 4, 0), STREAM("read-16m", 16, 0), STREAM("read-64m", 64, 0),
@@ -144,15 +148,15 @@ const struct timing_case timing_cases[] = {
 	FAN_OUT(8, 3.194), FAN_OUT(16, 3.603), FAN_OUT(32, 3.944),
 	LX_FAN_OUT(2, 1), LX_FAN_OUT(4, 1), LX_FAN_OUT(8, 1), LX_FAN_OUT(8, 4), LX_FAN_OUT(16, 4), LX_FAN_OUT(31, 2),
 
-	{ TRACE("add", 281.040), .kind = TIMING_ELEMENTWISE, .op = SPYREGEN_ADD, .m = PIXELS, .n = 256 },
-	{ TRACE("add_1", 280.967), .kind = TIMING_ELEMENTWISE, .op = SPYREGEN_ADD, .m = PIXELS, .n = 256 },
-	{ TRACE("relu_3", 176.116), .kind = TIMING_ELEMENTWISE, .op = SPYREGEN_OP_RELU, .m = PIXELS, .n = 256 },
-	{ TRACE("relu_6", 178.960), .kind = TIMING_ELEMENTWISE, .op = SPYREGEN_OP_RELU, .m = PIXELS, .n = 256 },
+	{ TRACE("add", 281.040), .kind = TIMING_ELEMENTWISE, .op = SPYREGEN_ADD, .m = PIXELS, .n = 256, ONE_CORE(3 * 256) },
+	{ TRACE("add_1", 280.967), .kind = TIMING_ELEMENTWISE, .op = SPYREGEN_ADD, .m = PIXELS, .n = 256, ONE_CORE(3 * 256) },
+	{ TRACE("relu_3", 176.116), .kind = TIMING_ELEMENTWISE, .op = SPYREGEN_OP_RELU, .m = PIXELS, .n = 256, ONE_CORE(2 * 256) },
+	{ TRACE("relu_6", 178.960), .kind = TIMING_ELEMENTWISE, .op = SPYREGEN_OP_RELU, .m = PIXELS, .n = 256, ONE_CORE(2 * 256) },
 	/* Convolutions of one pixel are products. */
-	{ TRACE("convolution_1", 35.664), .kind = TIMING_MATMUL, .m = PIXELS, .k = 64, .n = 64 },
-	{ TRACE("convolution_3", 107.552), .kind = TIMING_MATMUL, .m = PIXELS, .k = 64, .n = 256 },
-	{ TRACE("convolution_4", 109.544), .kind = TIMING_MATMUL, .m = PIXELS, .k = 64, .n = 256 },
-	{ TRACE("convolution_7", 110.266), .kind = TIMING_MATMUL, .m = PIXELS, .k = 64, .n = 256 },
+	{ TRACE("convolution_1", 35.664), .kind = TIMING_MATMUL, .m = PIXELS, .k = 64, .n = 64, ONE_CORE(64 + 64) },
+	{ TRACE("convolution_3", 107.552), .kind = TIMING_MATMUL, .m = PIXELS, .k = 64, .n = 256, ONE_CORE(64 + 256) },
+	{ TRACE("convolution_4", 109.544), .kind = TIMING_MATMUL, .m = PIXELS, .k = 64, .n = 256, ONE_CORE(64 + 256) },
+	{ TRACE("convolution_7", 110.266), .kind = TIMING_MATMUL, .m = PIXELS, .k = 64, .n = 256, ONE_CORE(64 + 256) },
 	/* 2048 channels are 32 sticks; the pool is over 7 x 7 of each. */
 	{ TRACE("mean", 2.064), .kind = TIMING_LX_MEAN, .m = 49, .n = 32 },
 	{ TRACE("view", 0.470), .kind = TIMING_LX_COPY, .m = 32 },

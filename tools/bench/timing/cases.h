@@ -32,6 +32,7 @@ struct timing_case {
 	enum timing_kind kind;
 	double published;	/* microseconds */
 	double floor;		/* of which this much is no work of the card */
+	double makers;		/* what the makers' published cost model says of a measured case; 0: nothing */
 	uint32_t cores;		/* how many, from core 0; 0: all */
 	uint32_t m, n, k, split_m, split_n;
 	uint64_t rd, wr;

@@ -16,6 +16,9 @@ struct sums {
 	bool formula;
 	double square[2];
 	unsigned int n[2];
+	/* Where the makers' model says something too: ours, theirs. */
+	double shared[2];
+	unsigned int nshared;
 };
 
 static struct sums *group(struct sums *g, size_t *n, const struct timing_case *c)
@@ -46,7 +49,7 @@ static void head(enum form form, bool sums)
 {
 	static const char *const cells[2][8] = {
 		{ "case", "source", "published us", "modelled us", "ratio", "group", "kind", "part" },
-		{ "group", "kind", "fitted", "RMS, %", "held out", "RMS, %" },
+		{ "group", "kind", "fitted", "RMS, %", "held out", "RMS, %", "shared: RMS, %", "makers', %" },
 	};
 	unsigned int i;
 
@@ -54,7 +57,8 @@ static void head(enum form form, bool sums)
 		printf("%-38s %-30s %12s %12s %7s  %-10s %-11s %s\n", "case", "source", "published us", "modelled us", "ratio",
 		       "group", "kind", "part");
 	if (form == TABLE && sums)
-		printf("\n%-12s %-12s %7s %8s %9s %9s\n", "group", "kind", "fitted", "RMS", "held out", "RMS");
+		printf("\n%-12s %-12s %7s %8s %9s %9s %9s %9s\n", "group", "kind", "fitted", "RMS", "held out", "RMS",
+		       "shared", "makers'");
 	if (form != RST)
 		return;
 	printf(".. list-table::\n   :header-rows: 1\n\n");
@@ -86,16 +90,25 @@ static void print_sums(enum form form, const struct sums *g)
 		if (goal(g) > 0)
 			printf("\"goal\": %g, ", goal(g));
 		printf("\"unit\": \"RMS of ln(modelled / published), cases held out\", \"cases\": %u, "
-		       "\"against\": \"cases fitted\", \"against_value\": %.4f, \"against_cases\": %u, "
-		       "\"better\": \"lower\"}\n", g->n[1], rms(g, 0), g->n[0]);
+		       "\"against\": \"cases fitted\", \"against_value\": %.4f, \"against_cases\": %u, ", g->n[1], rms(g, 0),
+		       g->n[0]);
+		if (g->nshared)
+			printf("\"shared_cases\": %u, \"shared_value\": %.4f, \"makers_value\": %.4f, ", g->nshared,
+			       sqrt(g->shared[0] / g->nshared), sqrt(g->shared[1] / g->nshared));
+		puts("\"better\": \"lower\"}");
 		return;
 	}
 	printf(form == TABLE ? "%-12s %-12s %7u %7.1f%% %9u " : "   * - %s\n     - %s\n     - %u\n     - %.1f\n     - %u\n",
 	       g->name, kind, g->n[0], 100 * rms(g, 0), g->n[1]);
 	if (g->n[1])
-		printf(form == TABLE ? "%8.1f%%\n" : "     - %.1f\n", 100 * rms(g, 1));
+		printf(form == TABLE ? "%8.1f%%" : "     - %.1f\n", 100 * rms(g, 1));
 	else
-		puts(form == TABLE ? "       --" : "     - --");
+		printf("%s", form == TABLE ? "       --" : "     - --\n");
+	if (g->nshared)
+		printf(form == TABLE ? " %8.1f%% %8.1f%%\n" : "     - %.1f\n     - %.1f\n",
+		       100 * sqrt(g->shared[0] / g->nshared), 100 * sqrt(g->shared[1] / g->nshared));
+	else
+		printf("%s", form == TABLE ? "        --        --\n" : "     - --\n     - --\n");
 }
 
 int main(int argc, char **argv)
@@ -126,6 +139,12 @@ int main(int argc, char **argv)
 		g = group(groups, &n, c);
 		g->square[timing_held_out(c)] += l * l;
 		g->n[timing_held_out(c)]++;
+		if (c->makers > 0) {
+			g->shared[0] += l * l;
+			l = log(c->makers / (c->published - c->floor));
+			g->shared[1] += l * l;
+			g->nshared++;
+		}
 		print_case(form, c, r.us);
 	}
 	if (form == RST)
