@@ -7,11 +7,13 @@ KERNEL_DOC ?= $(firstword $(wildcard $(SPYRE_CACHE)/kernel/stock/build/scripts/k
 	$(SPYRE_CACHE)/kernel/stock/usr/lib/linux-kbuild-*/scripts/kernel-doc) kernel-doc)
 
 $(B)/docs/html/index.html: $(DOC_SRC) $(wildcard include/spyre/*.h) include/uapi/drm/spyre_accel.h $(B)/tools/spyre-as \
-	$(B)/tests/unit/test_num
+	$(B)/tests/unit/test_num $(B)/tools/spyre-bench-timing qemu-device/model/time_params.h
 	$(Q)rm -rf $(B)/docs/src
 	$(Q)mkdir -p $(DOC_OUT)
 	$(Q)cp $(DOC_SRC) $(DOC_OUT)/
 	$(Q)cp -r include $(B)/docs/src/
+	$(Q)cp qemu-device/model/time_params.h $(DOC_OUT)/
+	$(Q)$(B)/tools/spyre-bench-timing --rst > $(DOC_OUT)/timing-generated.rst
 	$(Q)$(B)/tools/spyre-as --rst > $(DOC_OUT)/isa-generated.rst
 	$(Q)$(B)/tests/unit/test_num --rst > $(DOC_OUT)/numbers-generated.rst
 	$(Q)$(KERNEL_DOC) -rst include/uapi/drm/spyre_accel.h > $(DOC_OUT)/uapi-generated.rst

@@ -108,7 +108,7 @@ CHECK_UNIT += $(foreach t,$(1),$(B)/tests/unit/$(t)$(2))
 -include $(wildcard $(FW_DIR)/card$(2)/*.d)
 endef
 
-$(eval $(call fw_card_test,test_fw_card test_fw_stress test_fw_compute,,$(SAN),$(FW_PROG_ASAN) $(MODEL_LIB_ASAN)))
+$(eval $(call fw_card_test,test_fw_card test_fw_stress test_fw_compute test_fw_slices,,$(SAN),$(FW_PROG_ASAN) $(MODEL_LIB_ASAN)))
 # GCC does not model the fences of cardtest.c here; what they order are atomics.
 $(eval $(call fw_card_test,test_fw_stress,_tsan,$(MODEL_TSAN) -Wno-tsan,$(MODEL_LIB_TSAN)))
 

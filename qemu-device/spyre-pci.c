@@ -91,7 +91,11 @@ static void spyre_raise(void *opaque, unsigned int v)
 	if (v >= SPYRE_MSI_VECTORS || qatomic_read(&s->dead))
 		return;
 	qatomic_or(&s->irq_pending, 1u << v);
-	qemu_bh_schedule(s->irq_bh);
+	/* Bottom halves run whenever the host comes to it: only virtual time has an order that repeats. */
+	if (s->sliced)
+		timer_mod_ns(s->raise_timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL));
+	else
+		qemu_bh_schedule(s->irq_bh);
 }
 
 static void spyre_log(void *opaque, enum spyre_log_level level, const char *text)
@@ -583,6 +587,7 @@ static void spyre_reset_enter(Object *obj, ResetType type)
 	s->irq_held = false;
 	s->irq_delay = 0;
 	timer_del(s->irq_timer);
+	timer_del(s->raise_timer);
 }
 
 static void spyre_reset_hold(Object *obj, ResetType type)
@@ -672,14 +677,18 @@ static bool spyre_parse(SpyreState *s, struct spyre_card_config *cfg, Error **er
 	static unsigned int count;
 	size_t i;
 
-	if (icount_enabled()) {
-		error_setg(errp, "spyre does not work under icount: its engines run on threads of "
-				 "their own, and card time that waits for them is not there yet; start "
-				 "without -icount");
-		return false;
-	}
 	if (s->timing && strcmp(s->timing, "virtual") && strcmp(s->timing, "off")) {
 		error_setg(errp, "property timing=%s is not one of virtual, off", s->timing);
+		return false;
+	}
+	s->sliced = icount_enabled();
+	if (s->sliced && s->timing && !strcmp(s->timing, "off")) {
+		error_setg(errp, "property timing=off does not go with -icount: completions have no time "
+				 "then that could repeat; use timing=virtual, or start without -icount");
+		return false;
+	}
+	if (s->accumulate && strcmp(s->accumulate, "fp32") && strcmp(s->accumulate, "dl16")) {
+		error_setg(errp, "property accumulate=%s is not one of fp32, dl16", s->accumulate);
 		return false;
 	}
 	if (!s->on_error_text || !strcmp(s->on_error_text, "report")) {
@@ -716,10 +725,12 @@ static bool spyre_parse(SpyreState *s, struct spyre_card_config *cfg, Error **er
 		.mem_fd = -1,
 		.threads = s->threads,
 		.timing_off = s->timing && !strcmp(s->timing, "off"),
+		.sliced = s->sliced,
 		.soc_hz = s->soc_hz,
 		.core_hz = s->core_hz,
 		.mcu_hz = s->mcu_hz,
 		.watchdog = s->watchdog,
+		.accumulate_dl16 = s->accumulate && !strcmp(s->accumulate, "dl16"),
 		.cores = s->cores,
 	};
 	/* Not a string: all of its bytes may be used. */
@@ -781,6 +792,7 @@ static void spyre_realize(PCIDevice *pdev, Error **errp)
 
 	s->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, spyre_card_timer_cb, s);
 	s->irq_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, spyre_irq_timer, s);
+	s->raise_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, spyre_irq_bh, s);
 	s->irq_bh = qemu_bh_new_guarded(spyre_irq_bh, s, &DEVICE(s)->mem_reentrancy_guard);
 	s->error_bh = qemu_bh_new_guarded(spyre_error_bh, s, &DEVICE(s)->mem_reentrancy_guard);
 	s->gdb_bh = qemu_bh_new_guarded(spyre_gdb_bh, s, &DEVICE(s)->mem_reentrancy_guard);
@@ -816,6 +828,7 @@ static void spyre_exit(PCIDevice *pdev)
 	qatomic_set(&s->dead, true);
 	timer_del(s->timer);
 	timer_del(s->irq_timer);
+	timer_del(s->raise_timer);
 	spyre_exit_bars(s);
 	pcie_aer_exit(pdev);
 	msi_uninit(pdev);
@@ -851,6 +864,7 @@ static void spyre_instance_finalize(Object *obj)
 	if (s->timer) {
 		timer_free(s->timer);
 		timer_free(s->irq_timer);
+		timer_free(s->raise_timer);
 		qemu_bh_delete(s->irq_bh);
 		qemu_bh_delete(s->error_bh);
 		qemu_bh_delete(s->gdb_bh);
@@ -873,6 +887,7 @@ static const Property spyre_properties[] = {
 	DEFINE_PROP_SIZE("aperture", SpyreState, aperture, SPYRE_BAR_APERTURE_SIZE),
 	DEFINE_PROP_UINT32("threads", SpyreState, threads, 0),
 	DEFINE_PROP_STRING("timing", SpyreState, timing),
+	DEFINE_PROP_STRING("accumulate", SpyreState, accumulate),
 	DEFINE_PROP_UINT32("soc-hz", SpyreState, soc_hz, SPYRE_SOC_HZ),
 	DEFINE_PROP_UINT32("core-hz", SpyreState, core_hz, SPYRE_CORE_HZ),
 	DEFINE_PROP_UINT32("mcu-hz", SpyreState, mcu_hz, SPYRE_MCU_HZ),
@@ -891,6 +906,7 @@ static const char *const spyre_descriptions[][2] = {
 	{ "threads", "Host threads for compute, 0: one per host CPU" },
 	{ "timing",
 	  "virtual: completions at their modelled time (default); off: when the work is done" },
+	{ "accumulate", "Matrix products: fp32 sums (default), or dl16: chunks of 64 in DL16" },
 	{ "soc-hz", "SoC counter frequency, 1 MHz to 4 GHz" },
 	{ "core-hz", "Core clock, 1 MHz to 4 GHz" },
 	{ "mcu-hz", "Management core clock, which its mcycle counts, 1 MHz to 4 GHz" },

@@ -79,6 +79,8 @@ struct SpyreState {
 	QEMUTimer *timer;
 	QEMUBH *irq_bh;
 	QEMUTimer *irq_timer;
+	QEMUTimer *raise_timer;		/* with sliced: in place of irq_bh */
+	bool sliced;			/* -icount: the card runs inside its timer alone */
 	uint32_t irq_pending;	/* atomic: bit per vector */
 	uint64_t irq_delay;	/* injected: nanoseconds that the next interrupt is late */
 	bool irq_held;		/* irq_timer runs, and nothing is sent before it expires */
@@ -102,6 +104,7 @@ struct SpyreState {
 	HostMemoryBackend *memdev;
 	uint32_t threads;
 	char *timing;
+	char *accumulate;
 	uint32_t soc_hz, core_hz, mcu_hz;
 	char *serial;
 	uint64_t aperture;

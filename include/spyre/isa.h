@@ -193,10 +193,10 @@ enum spyre_format {
 	SPYRE_BFLOAT16 = 3,
 	SPYRE_SENINT8 = 4,
 	SPYRE_IEEE_INT32 = 5,
-	SPYRE_SEN143_FP8 = 6,	/* formats from here on: not yet executed, refused by the checker */
-	SPYRE_SEN152_FP8 = 7,
-	SPYRE_SEN18F_FP24 = 8,
-	SPYRE_SENINT4 = 9,
+	SPYRE_SEN143_FP8 = 6,	/* 1-4-3, bias 7, largest 448 */
+	SPYRE_SEN152_FP8 = 7,	/* 1-5-2, bias 15 */
+	SPYRE_SEN18F_FP24 = 8,	/* 1-8-15, the upper 24 of 32 bits, the lower 8 being 0 */
+	SPYRE_SENINT4 = 9,	/* two to a byte, the even lane in the low half */
 	SPYRE_FORMATS
 };
 
@@ -236,11 +236,12 @@ SPYRE_OFFSET(struct spyre_insn, imm2, 12);
 #define SPYRE_OPND_NONE		0xffu
 /*
  * Formats of FIFO operands: byte 0 of imm2 for b, 1 for c, 2 for d, 3 for a. A pop gives 64 lanes: one word
- * of a 16-bit format; two words (lanes 0 to 31, then 32 to 63) of a 32-bit one; with HALF one word of a
- * 32-bit format into lanes 0 to 31, zeros above. A pop of an 8-bit format (MOV only, b) is one word
- * into 128 lanes: V registers a (even) and a + 1; a push of one (MOV only) takes b (even) and b + 1. Pushes
- * convert: round to nearest even (DL16: ties away), integers saturate. INT8 and INT32 lanes hold int32, the
- * others fp32. A push of HALF stores lanes 0 to 31.
+ * of a 16-bit format; two words (lanes 0 to 31, then 32 to 63) of a 32-bit one, SEN18F_FP24 being one too; with
+ * HALF one word of a 32-bit format into lanes 0 to 31, zeros above. A pop of an 8-bit format (MOV only, b) is one
+ * word into 128 lanes: V registers a (even) and a + 1; a push of one (MOV only) takes b (even) and b + 1. The same
+ * with a 4-bit format: 256 lanes, four registers, the first a multiple of 4. Pushes convert: round to nearest even
+ * (DL16: ties away), integers saturate. Lanes of integer formats hold int32, the others fp32. A push of HALF stores
+ * lanes 0 to 31.
  */
 #define SPYRE_FMT_HALF		0x80u
 #define SPYRE_FMTS(b, c, d, a)	((uint32_t)(b) | (uint32_t)(c) << 8 | (uint32_t)(d) << 16 | (uint32_t)(a) << 24)
@@ -276,7 +277,8 @@ enum spyre_op {
 	/* PT. 128 rows of partial sums, 64 lanes of fp32 (int32 for integer formats). */
 	/*
 	 * Load port: 64 words from FIFO d into tile a (0 to 7) in format b; asynchronous, up to 8 pending. Word k is
-	 * row k of W (64 columns); in SENINT8 word w is rows 2w and 2w + 1. Formats: the 16-bit ones and SENINT8.
+	 * row k of W (64 columns); in 8-bit formats word w is rows 2w and 2w + 1, in SENINT4 rows 4w to 4w + 3. All
+	 * formats but the 32-bit ones.
 	 */
 	SPYRE_OP_PT_LDW = 0x30,
 	SPYRE_OP_PT_MM = 0x31,		/* n (1 to 128) words of FIFO d times tile a, format b; word i into row imm + i; c = 1: onto the row, 0: onto zero */
@@ -297,6 +299,9 @@ enum spyre_op {
 	SPYRE_OP_CMPLT = 0x4a,
 	SPYRE_OP_CMPLE = 0x4b,
 	SPYRE_OP_SEL = 0x4c,		/* d != 0 ? b : c, 32 raw bits */
+	SPYRE_OP_LMASK = 0x4d,		/* 1.0 in the c lanes from lane imm on, else 0.0; c is a number, imm + c at most 64 */
+	SPYRE_OP_IOTA = 0x4e,		/* lane i = imm + i, int32 modulo 2^32 */
+	SPYRE_OP_SHUF = 0x4f,		/* lane i = lane (c[i] & 63) of b, 32 raw bits */
 	SPYRE_OP_IADD = 0x50,		/* int32, modulo 2^32 */
 	SPYRE_OP_ISUB = 0x51,
 	SPYRE_OP_IMUL = 0x52,
@@ -327,6 +332,17 @@ enum spyre_op {
 	SPYRE_OP_RMAX = 0x71,
 	SPYRE_OP_RMIN = 0x72,
 	SPYRE_OP_RARGMAX = 0x73,	/* int32 lane number of the first maximum, in every lane; NaN is greater than all */
+	/*
+	 * Lane i = sum of lanes 0 to i, fp32, in six steps s = 1, 2, 4, ... 32: in each, all lanes i >= s at once become
+	 * lane i + lane (i - s) of the step before. Lanes that no step changes stay (-0.0 too); a NaN is canonical.
+	 */
+	SPYRE_OP_SCAN = 0x74,
+	/*
+	 * Lane i = int32 rank of lane i of b by descending value: how many lanes are greater, plus how many equal ones
+	 * have a lower number. A NaN is greater than all and equal to every NaN; zeros of both signs are equal. The k
+	 * greatest lanes are those with a rank below k.
+	 */
+	SPYRE_OP_RRANK = 0x75,
 };
 
 /* --- Errors --------------------------------------------------------------------------------- */

@@ -78,6 +78,9 @@ const char *spyre_card_config_check(const struct spyre_card_config *cfg, char *b
 	else if (bad_hz("soc-hz", cfg->soc_hz, buf, size) || bad_hz("core-hz", cfg->core_hz, buf, size) ||
 		 bad_hz("mcu-hz", cfg->mcu_hz, buf, size))
 		return buf;
+	else if (cfg->sliced && cfg->timing_off)
+		snprintf(buf, size, "timing is off, but a card that repeats exactly has no other clock to go by: set "
+				    "it to virtual");
 	else if (cfg->watchdog > 1ull << 48)
 		snprintf(buf, size, "watchdog is %llu cycles, but must be from 0 (default) to 2^48",
 			 (unsigned long long)cfg->watchdog);

@@ -142,6 +142,7 @@ struct mcu {
 	uint32_t pend;		/* atomic: MCU_IRQ_* and PEND_TIMER */
 	uint32_t sleeping;	/* atomic: in WFI */
 	uint32_t awake;		/* atomic: executes, and so looks at the time itself */
+	uint64_t slice_end;	/* config.sliced: instret that ends the slice */
 
 	pthread_mutex_t lock;	/* the rest */
 	pthread_cond_t cond;	/* the core waits */
@@ -152,6 +153,7 @@ struct mcu {
 	bool halted;		/* by the debugger */
 	bool parked;
 	bool quit;
+	bool granted;		/* config.sliced: a slice that has not ended */
 };
 
 /* --- Engines ---------------------------------------------------------------------------------- */
@@ -431,6 +433,10 @@ void mcu_park(struct spyre_card *c);		/* waits until the core does nothing */
 void mcu_start(struct spyre_card *c, uint32_t entry);
 void mcu_request(struct spyre_card *c, uint32_t req);
 void mcu_wake(struct spyre_card *c);
+/* With config.sliced: executes one slice and waits for its end. */
+void mcu_slice(struct spyre_card *c);
+/* Could the core use a slice? */
+bool mcu_wants_slice(struct spyre_card *c);
 void mcu_invalidate_code(struct mcu *m);
 void mcu_invalidate_insn(struct mcu *m, uint32_t addr);
 /* Addresses that can be run after m->pc; how many. Core parked. */

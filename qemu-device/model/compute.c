@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The compute engine: one job at a time on the SoC, and the SoC's way to memory. */
 #include "card.h"
-#include "timing.h"
+#include "time_params.h"
 
 #include <errno.h>
 #include <string.h>
@@ -63,6 +63,7 @@ int compute_init(struct spyre_card *c)
 		.core_hz = c->cfg.core_hz,
 		.soc_hz = c->cfg.soc_hz,
 		.watchdog = c->cfg.watchdog,
+		.accumulate_dl16 = c->cfg.accumulate_dl16,
 	};
 
 	c->soc_mem.opaque = c;

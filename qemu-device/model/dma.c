@@ -7,7 +7,7 @@
  * of pieces.
  */
 #include "card.h"
-#include "timing.h"
+#include "time_params.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -37,10 +37,30 @@ uint64_t next_due(struct spyre_card *c)
 	return cmp < at && !(load_seq(&c->mcu.pend) & PEND_TIMER) ? cmp : at;
 }
 
+/* With config.sliced: the next slice, if the core has something to do, or the next thing that is due. */
+static int64_t sliced_deadline(struct spyre_card *c)
+{
+	int64_t now = c->ops->clock_ns(c->opaque), due, next = now - now % SPYRE_SLICE_NS + SPYRE_SLICE_NS;
+	uint64_t at;
+
+	if (mcu_wants_slice(c))
+		return next;
+	pthread_mutex_lock(&c->ann_lock);
+	at = next_due(c);
+	pthread_mutex_unlock(&c->ann_lock);
+	due = soc_to_ns(c, at);
+	if (due <= next)
+		return next;
+	return due > INT64_MAX - SPYRE_SLICE_NS ? INT64_MAX :
+	       (due + SPYRE_SLICE_NS - 1) / SPYRE_SLICE_NS * SPYRE_SLICE_NS;
+}
+
 static int64_t deadline(struct spyre_card *c)
 {
 	uint64_t at;
 
+	if (c->cfg.sliced)
+		return sliced_deadline(c);
 	if (load_seq(&c->mcu.awake))
 		return INT64_MAX;
 	pthread_mutex_lock(&c->ann_lock);
@@ -104,6 +124,8 @@ void spyre_card_timer(struct spyre_card *c)
 	__atomic_store_n(&c->timer_ns, INT64_MAX, __ATOMIC_SEQ_CST);
 	announce(c);
 	check_mtimecmp(c);
+	if (c->cfg.sliced)
+		mcu_slice(c);
 	timer_update(c);
 }
 
@@ -284,7 +306,7 @@ void engine_start(struct spyre_card *c, unsigned int n, const struct mcu_job *jo
 	e->ts1 = now > last ? now : last;
 	e->ts5 = e->ts1;
 	store_release(&e->cancel, 0);
-	here = e->kind != MCU_ENGINE_COMPUTE && dma_is_small(&e->cb);
+	here = c->cfg.sliced || (e->kind != MCU_ENGINE_COMPUTE && dma_is_small(&e->cb));
 	store_release(&e->state, here ? ENG_RUNNING : ENG_QUEUED);
 	if (!here)
 		pthread_cond_broadcast(&e->cond);

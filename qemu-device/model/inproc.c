@@ -243,6 +243,8 @@ struct spyre_inproc *spyre_inproc_new(const struct spyre_card_config *cfg, size_
 	ip->level = SPYRE_LOG_WARN;
 	ip->deadline = INT64_MAX;
 	ip->start_ns = mono_ns();
+	/* A card that repeats exactly needs a clock that does. */
+	ip->manual = cfg->sliced;
 	for (i = 0; i < (int)SPYRE_MSI_VECTORS; i++)
 		ip->fd[i] = -1;
 

@@ -71,7 +71,8 @@ int spyre_inproc_fd(struct spyre_inproc *ip, unsigned int v);
 
 /*
  * Card time by hand: from the call on the clock stands still and only moves by spyre_inproc_advance(),
- * which fires the card's timer whenever it falls due on the way. For tests of announced times.
+ * which fires the card's timer whenever it falls due on the way. For tests of announced times. With
+ * config.sliced it is by hand from the start, at 0.
  */
 void spyre_inproc_manual_clock(struct spyre_inproc *ip);
 void spyre_inproc_advance(struct spyre_inproc *ip, int64_t ns);

@@ -5,53 +5,9 @@
 #include <string.h>
 
 #include "job.h"
+#include "pt.h"
 #include "sha256.h"
-
-#define NONE SPYRE_REG_NONE
-
-const uint8_t spyre_job_fifo_writer[SPYRE_FIFOS] = {
-	[SPYRE_FIFO_LXLU_PT] = SPYRE_UNIT_LXLU,
-	[SPYRE_FIFO_LXLU_PTW] = SPYRE_UNIT_LXLU,
-	[SPYRE_FIFO_LXLU_PE0] = SPYRE_UNIT_LXLU,
-	[SPYRE_FIFO_LXLU_PE1] = SPYRE_UNIT_LXLU,
-	[SPYRE_FIFO_LXLU_SFP0] = SPYRE_UNIT_LXLU,
-	[SPYRE_FIFO_LXLU_SFP1] = SPYRE_UNIT_LXLU,
-	[SPYRE_FIFO_LXLU_L0SU] = SPYRE_UNIT_LXLU,
-	[SPYRE_FIFO_L0LU_PT] = SPYRE_UNIT_L0LU,
-	[SPYRE_FIFO_L0LU_PTW] = SPYRE_UNIT_L0LU,
-	[SPYRE_FIFO_L0LU_PE] = SPYRE_UNIT_L0LU,
-	[SPYRE_FIFO_L0LU_SFP] = SPYRE_UNIT_L0LU,
-	[SPYRE_FIFO_PT_PE] = SPYRE_UNIT_PT,
-	[SPYRE_FIFO_PT_SFP] = SPYRE_UNIT_PT,
-	[SPYRE_FIFO_PT_LXSU] = SPYRE_UNIT_PT,
-	[SPYRE_FIFO_PE_SFP] = SPYRE_UNIT_PE,
-	[SPYRE_FIFO_SFP_PE] = SPYRE_UNIT_SFP,
-	[SPYRE_FIFO_PE_LXSU] = SPYRE_UNIT_PE,
-	[SPYRE_FIFO_SFP_LXSU] = SPYRE_UNIT_SFP,
-	[SPYRE_FIFO_RING] = SPYRE_UNIT_SFP,
-};
-
-const uint8_t spyre_job_fifo_reader[SPYRE_FIFOS] = {
-	[SPYRE_FIFO_LXLU_PT] = SPYRE_UNIT_PT,
-	[SPYRE_FIFO_LXLU_PTW] = SPYRE_UNIT_PT,
-	[SPYRE_FIFO_LXLU_PE0] = SPYRE_UNIT_PE,
-	[SPYRE_FIFO_LXLU_PE1] = SPYRE_UNIT_PE,
-	[SPYRE_FIFO_LXLU_SFP0] = SPYRE_UNIT_SFP,
-	[SPYRE_FIFO_LXLU_SFP1] = SPYRE_UNIT_SFP,
-	[SPYRE_FIFO_LXLU_L0SU] = SPYRE_UNIT_L0SU,
-	[SPYRE_FIFO_L0LU_PT] = SPYRE_UNIT_PT,
-	[SPYRE_FIFO_L0LU_PTW] = SPYRE_UNIT_PT,
-	[SPYRE_FIFO_L0LU_PE] = SPYRE_UNIT_PE,
-	[SPYRE_FIFO_L0LU_SFP] = SPYRE_UNIT_SFP,
-	[SPYRE_FIFO_PT_PE] = SPYRE_UNIT_PE,
-	[SPYRE_FIFO_PT_SFP] = SPYRE_UNIT_SFP,
-	[SPYRE_FIFO_PT_LXSU] = SPYRE_UNIT_LXSU,
-	[SPYRE_FIFO_PE_SFP] = SPYRE_UNIT_SFP,
-	[SPYRE_FIFO_SFP_PE] = SPYRE_UNIT_PE,
-	[SPYRE_FIFO_PE_LXSU] = SPYRE_UNIT_LXSU,
-	[SPYRE_FIFO_SFP_LXSU] = SPYRE_UNIT_LXSU,
-	[SPYRE_FIFO_RING] = SPYRE_UNIT_SFP,
-};
+#include "vec.h"
 
 static bool fail(struct job_error *err, enum spyre_prog_err code, uint64_t pc)
 {
@@ -109,119 +65,20 @@ static bool check_sections(const struct section *s, unsigned int n, uint32_t siz
 
 /* --- Instructions --------------------------------------------------------------------------- */
 
-#define U(x) (1u << SPYRE_UNIT_##x)
-#define ALL_UNITS 0x1ffu
-#define VEC (U(PE) | U(SFP))
-
-/* How an operation's fields are checked. */
-enum form {
-	F_NONE, F_RETURN, F_LOOP, F_ADDIMM, F_ADDREG, F_MVREG, F_SEND, F_WAIT, F_L3, F_LD, F_ST, F_LDW, F_MM,
-	F_PSOUT, F_PSIN, F_VEC,
-};
-
-struct opinfo {
-	uint16_t units;
-	uint8_t form;
-	uint8_t srcs;	/* F_VEC: number of sources */
-	uint8_t imm;	/* F_VEC: imm is a parameter */
-};
-
-static const struct opinfo ops[256] = {
-	[SPYRE_OP_NOP] = { ALL_UNITS, F_NONE, 0, 0 },
-	[SPYRE_OP_RETURN] = { ALL_UNITS, F_RETURN, 0, 0 },
-	[SPYRE_OP_MVLOOPCNT] = { ALL_UNITS, F_LOOP, 0, 0 },
-	[SPYRE_OP_ADDIMM] = { ALL_UNITS, F_ADDIMM, 0, 0 },
-	[SPYRE_OP_ADDREG] = { ALL_UNITS, F_ADDREG, 0, 0 },
-	[SPYRE_OP_MVREG] = { ALL_UNITS, F_MVREG, 0, 0 },
-	[SPYRE_OP_SYNC_SEND] = { ALL_UNITS, F_SEND, 0, 0 },
-	[SPYRE_OP_SYNC_WAIT] = { ALL_UNITS, F_WAIT, 0, 0 },
-	[SPYRE_OP_L3_LDU] = { U(L3LU), F_L3, 0, 0 },
-	[SPYRE_OP_L3_LDM] = { U(L3LU), F_L3, 0, 0 },
-	[SPYRE_OP_L3_STU] = { U(L3SU), F_L3, 0, 0 },
-	[SPYRE_OP_L3_STC] = { U(L3SU), F_L3, 0, 0 },
-	[SPYRE_OP_LD] = { U(LXLU) | U(L0LU), F_LD, 0, 0 },
-	[SPYRE_OP_ST] = { U(LXSU) | U(L0SU), F_ST, 0, 0 },
-	[SPYRE_OP_PT_LDW] = { U(PT), F_LDW, 0, 0 },
-	[SPYRE_OP_PT_MM] = { U(PT), F_MM, 0, 0 },
-	[SPYRE_OP_PT_PSOUT] = { U(PT), F_PSOUT, 0, 0 },
-	[SPYRE_OP_PT_PSIN] = { U(PT), F_PSIN, 0, 0 },
-	[SPYRE_OP_MOV] = { VEC, F_VEC, 1, 0 },
-	[SPYRE_OP_ADD] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_SUB] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_MUL] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_FMA] = { VEC, F_VEC, 3, 0 },
-	[SPYRE_OP_MIN] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_MAX] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_ABS] = { VEC, F_VEC, 1, 0 },
-	[SPYRE_OP_NEG] = { VEC, F_VEC, 1, 0 },
-	[SPYRE_OP_CMPEQ] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_CMPLT] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_CMPLE] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_SEL] = { VEC, F_VEC, 3, 0 },
-	[SPYRE_OP_IADD] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_ISUB] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_IMUL] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_IMIN] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_IMAX] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_AND] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_OR] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_XOR] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_SHL] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_SHR] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_SRA] = { VEC, F_VEC, 2, 0 },
-	[SPYRE_OP_I2F] = { VEC, F_VEC, 1, 0 },
-	[SPYRE_OP_F2I] = { VEC, F_VEC, 1, 0 },
-	[SPYRE_OP_BCAST] = { VEC, F_VEC, 1, 1 },
-	[SPYRE_OP_ROT] = { VEC, F_VEC, 1, 1 },
-	[SPYRE_OP_RECIP] = { U(SFP), F_VEC, 1, 0 },
-	[SPYRE_OP_RSQRT] = { U(SFP), F_VEC, 1, 0 },
-	[SPYRE_OP_SQRT] = { U(SFP), F_VEC, 1, 0 },
-	[SPYRE_OP_EXP] = { U(SFP), F_VEC, 1, 0 },
-	[SPYRE_OP_LN] = { U(SFP), F_VEC, 1, 0 },
-	[SPYRE_OP_SIGMOID] = { U(SFP), F_VEC, 1, 0 },
-	[SPYRE_OP_TANH] = { U(SFP), F_VEC, 1, 0 },
-	[SPYRE_OP_ERF] = { U(SFP), F_VEC, 1, 0 },
-	[SPYRE_OP_GELU] = { U(SFP), F_VEC, 1, 0 },
-	[SPYRE_OP_RSUM] = { U(SFP), F_VEC, 1, 0 },
-	[SPYRE_OP_RMAX] = { U(SFP), F_VEC, 1, 0 },
-	[SPYRE_OP_RMIN] = { U(SFP), F_VEC, 1, 0 },
-	[SPYRE_OP_RARGMAX] = { U(SFP), F_VEC, 1, 0 },
-};
-
-static bool is_lar(unsigned int r)
+/* Formats that PE and SFP, and PT, compute with on every host. */
+static bool vec_executes(unsigned int f)
 {
-	return r < SPYRE_LBR0;
+	return f < SPYRE_FORMATS && (ISA_FORMATS_PS & 1u << f || spyre_vec_ops_plain.widen[f]);
 }
 
-static bool is_lbr(unsigned int r)
+static bool pt_executes(unsigned int f)
 {
-	return r >= SPYRE_LBR0 && r < SPYRE_EAR0;
+	return f < SPYRE_FORMATS && (ISA_FORMATS_PS | spyre_pt_ops_plain.formats) & 1u << f;
 }
 
-static bool is_ear(unsigned int r)
+static bool in_bank(uint32_t r, unsigned int first)
 {
-	return r >= SPYRE_EAR0 && r < SPYRE_LCR0;
-}
-
-static bool reads(unsigned int unit, unsigned int fifo)
-{
-	return fifo < SPYRE_FIFOS && spyre_job_fifo_reader[fifo] == unit;
-}
-
-static bool writes(unsigned int unit, unsigned int fifo)
-{
-	return fifo < SPYRE_FIFOS && spyre_job_fifo_writer[fifo] == unit;
-}
-
-static bool pt_format(unsigned int f)
-{
-	return f == SPYRE_SEN169_FP16 || f == SPYRE_IEEE_FP16 || f == SPYRE_BFLOAT16 || f == SPYRE_SENINT8;
-}
-
-static bool lane_format(unsigned int f)
-{
-	return f <= SPYRE_BFLOAT16 || f == SPYRE_IEEE_INT32 ||
-	       f == (SPYRE_IEEE_FP32 | SPYRE_FMT_HALF) || f == (SPYRE_IEEE_INT32 | SPYRE_FMT_HALF);
+	return r >= first && r < first + 4;
 }
 
 static bool is_v(unsigned int o)
@@ -231,211 +88,177 @@ static bool is_v(unsigned int o)
 
 static bool is_fifo(unsigned int o)
 {
-	return o >= 0x20 && o < 0x40;
+	return o >= SPYRE_OPND_FIFO(0) && o < SPYRE_OPND_IMM;
 }
 
-/* imm2's byte for operand k: 0, 1, 2 are b, c, d and 3 is a. */
-static unsigned int fmt_of(const struct job_insn *i, unsigned int k)
+/* A format that a FIFO operand of the operation may have. */
+static bool operand_format(const struct isa_op *o, unsigned int fmt)
 {
-	return (uint32_t)i->imm2 >> (8 * k) & 0xff;
+	unsigned int f = fmt & ~SPYRE_FMT_HALF;
+
+	if (!vec_executes(f))
+		return false;
+	if (fmt & SPYRE_FMT_HALF)
+		return isa_formats[f].lanes == SPYRE_LANES / 2;
+	return isa_formats[f].lanes <= SPYRE_LANES || (o->flags & ISA_RECAST);
 }
 
-static enum spyre_prog_err check_vec(const struct job_insn *i, const struct opinfo *o, unsigned int unit,
-				     uint32_t nconsts)
+static enum spyre_prog_err check_operand(const struct job_insn *i, const struct isa_op *o,
+					 const struct isa_field *f, unsigned int unit, const struct job *job)
 {
-	const uint8_t src[3] = { i->b, i->c, i->d };
-	bool imm = o->imm, a8 = false, b8 = false;
-	unsigned int k, f;
+	uint32_t v = ISA_GET(i, f->at), fmt = (uint32_t)i->imm2 >> isa_fmt_shift(f->at) & 0xff;
 
-	if (!i->n)
-		return SPYRE_PE_FIELD;
-	for (k = 0; k < 3; k++) {
-		f = fmt_of(i, k);
-		if (k >= o->srcs) {
-			if ((src[k] && src[k] != SPYRE_OPND_NONE) || f)
-				return SPYRE_PE_FIELD;
-			continue;
-		}
-		if (is_fifo(src[k])) {
-			if (!reads(unit, src[k] - 0x20u))
-				return SPYRE_PE_FIFO;
-			if (f == SPYRE_SENINT8 && i->op == SPYRE_OP_MOV)
-				b8 = true;
-			else if (!lane_format(f))
-				return SPYRE_PE_FORMAT;
-			continue;
-		}
-		if (f)
-			return SPYRE_PE_FORMAT;
-		if (src[k] >= 0x80 && src[k] != SPYRE_OPND_NONE) {
-			if (src[k] - 0x80u >= nconsts)
-				return SPYRE_PE_CONST;
-		} else if (src[k] == SPYRE_OPND_IMM) {
-			if (o->imm)
-				return SPYRE_PE_FIELD;
-			imm = true;
-		} else if (!is_v(src[k])) {
-			return SPYRE_PE_FIELD;
-		}
-	}
-	f = fmt_of(i, 3);
-	if (is_fifo(i->a)) {
-		if (!writes(unit, i->a - 0x20u))
+	if (is_fifo(v)) {
+		if (f->kind == ISA_DST ? !isa_writes(unit, v - SPYRE_OPND_FIFO(0)) :
+					 !isa_reads(unit, v - SPYRE_OPND_FIFO(0), false))
 			return SPYRE_PE_FIFO;
-		if (f == SPYRE_SENINT8 && i->op == SPYRE_OP_MOV)
-			a8 = true;
-		else if (!lane_format(f))
-			return SPYRE_PE_FORMAT;
-	} else if (!is_v(i->a)) {
-		return SPYRE_PE_FIELD;
-	} else if (f) {
-		return SPYRE_PE_FORMAT;
+		return operand_format(o, fmt) ? SPYRE_PE_NONE : SPYRE_PE_FORMAT;
 	}
-	/* An 8-bit word is a pair of V registers on the other side. */
-	if (b8 && (a8 || !is_v(i->a)))
+	if (fmt)
 		return SPYRE_PE_FORMAT;
-	if (a8 && !is_v(i->b))
-		return SPYRE_PE_FORMAT;
-	if ((b8 && (i->a & 1)) || (a8 && (i->b & 1)))
+	if (is_v(v))
+		return SPYRE_PE_NONE;
+	if (f->kind == ISA_DST || v == SPYRE_OPND_NONE)
 		return SPYRE_PE_FIELD;
-	if (!imm && i->imm)
+	if (v == SPYRE_OPND_IMM)
+		return o->flags & ISA_IMM_OWN ? SPYRE_PE_FIELD : SPYRE_PE_NONE;
+	if (v < SPYRE_OPND_CONST(0))
 		return SPYRE_PE_FIELD;
-	if (i->op == SPYRE_OP_BCAST && (uint32_t)i->imm >= SPYRE_LANES)
-		return SPYRE_PE_FIELD;
-	return SPYRE_PE_NONE;
+	return v - SPYRE_OPND_CONST(0) < job->nconsts ? SPYRE_PE_NONE : SPYRE_PE_CONST;
 }
 
 /* Fields an operation does not name are 0. */
 #define ZERO(x) do { if (x) return SPYRE_PE_FIELD; } while (0)
 
-static enum spyre_prog_err check_insn(const struct job_insn *i, unsigned int unit, const struct job *job)
+static enum spyre_prog_err check_field(const struct job_insn *i, const struct isa_op *o,
+				       const struct isa_field *f, unsigned int unit, const struct job *job)
 {
-	const struct opinfo *o = &ops[i->op];
-	uint32_t mask;
+	uint32_t v = ISA_GET(i, f->at);
+	bool ok = true;
 
-	if (!(o->units & 1u << unit))
-		return SPYRE_PE_OPCODE;
-	switch (o->form) {
-	case F_NONE:
-	case F_RETURN:
-		ZERO(i->a || i->b || i->c || i->d || i->n || i->imm || i->imm2);
+	switch ((enum isa_kind)f->kind) {
+	case ISA_END:
+	case ISA_S32:
 		break;
-	case F_LOOP:
-		ZERO(i->a || i->d || i->n || i->imm2 || i->c > 1);
-		if (i->c) {
-			if (i->b < SPYRE_LCR0 || i->b >= SPYRE_REGS)
-				return SPYRE_PE_REGISTER;
-			ZERO(i->imm);
-		} else {
-			ZERO(i->b);
-		}
+	case ISA_COUNT:
+		ZERO(i->c > 1 || (i->c ? v : i->b));
+		ok = !i->c || in_bank(i->b, SPYRE_LCR0);
+		return ok ? SPYRE_PE_NONE : SPYRE_PE_REGISTER;
+	case ISA_REG:
+	case ISA_REG_OR_NONE:
+		ok = v < SPYRE_REGS || (f->kind == ISA_REG_OR_NONE && v == SPYRE_REG_NONE);
+		return ok ? SPYRE_PE_NONE : SPYRE_PE_REGISTER;
+	case ISA_LAR:
+		return in_bank(v, SPYRE_LAR0) ? SPYRE_PE_NONE : SPYRE_PE_REGISTER;
+	case ISA_LBR:
+		return in_bank(v, SPYRE_LBR0) || v == SPYRE_REG_NONE ? SPYRE_PE_NONE : SPYRE_PE_REGISTER;
+	case ISA_EAR:
+		return in_bank(v, SPYRE_EAR0) ? SPYRE_PE_NONE : SPYRE_PE_REGISTER;
+	case ISA_BOOL:
+		ZERO(v > 1);
 		break;
-	case F_ADDIMM:
-		ZERO(i->b || i->c || i->d || i->n || i->imm2);
-		if (i->a >= SPYRE_REGS)
-			return SPYRE_PE_REGISTER;
+	case ISA_NUM:
+		ZERO(v < f->min || v > f->max);
 		break;
-	case F_ADDREG:
-	case F_MVREG:
-		ZERO(i->c || i->d || i->n || i->imm2);
-		if (i->a >= SPYRE_REGS ||
-		    (i->b >= SPYRE_REGS && !(o->form == F_MVREG && i->b == NONE)))
-			return SPYRE_PE_REGISTER;
+	case ISA_STRIDE:
+		ZERO(v % SPYRE_STICK);
 		break;
-	case F_SEND:
-		ZERO(i->b || i->c || i->d || i->n || i->imm2);
-		if (i->a >= SPYRE_TAGS)
-			return SPYRE_PE_TAG;
-		mask = (uint32_t)i->imm;
-		ZERO(mask & ~job->core_mask);
+	case ISA_CORES:
+		ZERO(v & ~job->core_mask);
 		break;
-	case F_WAIT:
-		ZERO(i->b || i->c || i->d || i->imm || i->imm2 || !i->n);
-		if (i->a >= SPYRE_TAGS)
-			return SPYRE_PE_TAG;
+	case ISA_TAG:
+		return v < SPYRE_TAGS ? SPYRE_PE_NONE : SPYRE_PE_TAG;
+	case ISA_TILE:
+		ZERO(v >= PT_TILES);
 		break;
-	case F_L3:
-		if (!is_lar(i->a) || (i->b != NONE && !is_lbr(i->b)) || !is_ear(i->c))
-			return SPYRE_PE_REGISTER;
-		if (!i->n || i->n > 32)
-			return SPYRE_PE_FIELD;
-		if (i->op != SPYRE_OP_L3_LDM)
-			ZERO(i->d);
-		else if (i->d >= SPYRE_JOB_GROUPS || !job->groups[i->d])
-			return SPYRE_PE_GROUP;
-		break;
-	case F_LD:
-	case F_ST:
-		if (!is_lar(i->a) || (i->b != NONE && !is_lbr(i->b)))
-			return SPYRE_PE_REGISTER;
-		ZERO(i->c || !i->n || i->imm % 128);
-		if (o->form == F_LD ? !writes(unit, i->d) : !reads(unit, i->d))
-			return SPYRE_PE_FIFO;
-		break;
-	case F_LDW:
-		ZERO(i->c || i->n || i->imm || i->imm2 || i->a > 7);
-		if (i->d != SPYRE_FIFO_LXLU_PTW && i->d != SPYRE_FIFO_L0LU_PTW)
-			return SPYRE_PE_FIFO;
-		if (!pt_format(i->b))
-			return SPYRE_PE_FORMAT;
-		break;
-	case F_MM:
-		ZERO(i->imm2 || i->a > 7 || i->c > 1);
-		if (i->d != SPYRE_FIFO_LXLU_PT && i->d != SPYRE_FIFO_L0LU_PT)
-			return SPYRE_PE_FIFO;
-		if (!pt_format(i->b))
-			return SPYRE_PE_FORMAT;
-		goto rows;
-	case F_PSOUT:
-		ZERO(i->a || i->b || i->c || i->imm2);
-		if (!writes(unit, i->d))
-			return SPYRE_PE_FIFO;
-		goto rows;
-	case F_PSIN:
-		ZERO(i->a || i->c || i->imm2);
-		if (i->d != SPYRE_FIFO_LXLU_PT && i->d != SPYRE_FIFO_L0LU_PT)
-			return SPYRE_PE_FIFO;
-		if (i->b != SPYRE_IEEE_FP32 && i->b != SPYRE_IEEE_INT32)
-			return SPYRE_PE_FORMAT;
-rows:
-		if (!i->n || i->n > 128 || i->imm < 0 || i->imm > 128 - i->n)
-			return SPYRE_PE_FIELD;
-		break;
-	case F_VEC:
-		return check_vec(i, o, unit, job->nconsts);
+	case ISA_GROUP:
+		return v < SPYRE_JOB_GROUPS && job->groups[v] ? SPYRE_PE_NONE : SPYRE_PE_GROUP;
+	case ISA_FIFO:
+		ok = o->flags & ISA_WRITES ? isa_writes(unit, v) : isa_reads(unit, v, o->flags & ISA_LOAD_PORT);
+		return ok ? SPYRE_PE_NONE : SPYRE_PE_FIFO;
+	case ISA_FMT:
+		ok = pt_executes(v) && (f->max & 1u << v);
+		return ok ? SPYRE_PE_NONE : SPYRE_PE_FORMAT;
+	case ISA_DST:
+	case ISA_SRC:
+		return check_operand(i, o, f, unit, job);
 	}
 	return SPYRE_PE_NONE;
 }
 
-static void note_use(struct job_program *p, const struct job_insn *i, unsigned int unit)
+/*
+ * A word of a format with more lanes than a register has is a run of V registers on the other side, which
+ * begins at a multiple of its length.
+ */
+static enum spyre_prog_err check_recast(const struct job_insn *i)
 {
-	const uint8_t opnd[4] = { i->a, i->b, i->c, i->d };
+	unsigned int from = isa_vregs(i->imm2 & 0xff), to = isa_vregs((uint32_t)i->imm2 >> 24);
+
+	if ((from > 1 && !is_v(i->a)) || (to > 1 && !is_v(i->b)))
+		return SPYRE_PE_FORMAT;
+	ZERO((from > 1 && i->a % from) || (to > 1 && i->b % to));
+	return SPYRE_PE_NONE;
+}
+
+static enum spyre_prog_err check_insn(const struct job_insn *i, unsigned int unit, const struct job *job)
+{
+	const struct isa_op *o = isa_op(i->op);
+	const struct isa_field *f;
+	enum spyre_prog_err code;
+	uint32_t formats = 0;	/* bytes of imm2 that belong to an operand */
+	unsigned int named = 0, at;
+	bool vector;
+
+	if (!o || !(o->units >> unit & 1))
+		return SPYRE_PE_OPCODE;
+	vector = isa_is_vector(o);
+	for (f = o->fields; f->kind; f++) {
+		code = check_field(i, o, f, unit, job);
+		if (code)
+			return code;
+		named |= 1u << f->at;
+		if (f->kind == ISA_COUNT)
+			named |= 1u << ISA_B | 1u << ISA_C;
+		if (f->kind == ISA_DST || f->kind == ISA_SRC) {
+			formats |= 0xffu << isa_fmt_shift(f->at);
+			named |= 1u << ISA_IMM2;
+		}
+		if (f->kind == ISA_SRC && ISA_GET(i, f->at) == SPYRE_OPND_IMM)
+			named |= 1u << ISA_IMM;
+	}
+	for (at = ISA_A; at < ISA_PLACES; at++) {
+		uint32_t v = ISA_GET(i, at);
+
+		if (named >> at & 1)
+			continue;
+		/* NONE is a source that the operation has not. */
+		ZERO(v && !(vector && at >= ISA_B && at <= ISA_D && v == SPYRE_OPND_NONE));
+	}
+	ZERO(vector && (uint32_t)i->imm2 & ~formats);
+	ZERO((o->flags & ISA_ROWS) && (uint32_t)i->imm + i->n > PT_ROWS);
+	ZERO((o->flags & ISA_LANES) && (uint32_t)i->imm + i->c > SPYRE_LANES);
+	return o->flags & ISA_RECAST ? check_recast(i) : SPYRE_PE_NONE;
+}
+
+static void note_use(struct job_program *p, const struct job_insn *i, const struct isa_op *o)
+{
+	const uint8_t opnd[4] = { i->b, i->c, i->d, i->a };
 	unsigned int k;
 
-	switch (i->op) {
-	case SPYRE_OP_L3_LDM:
+	p->memory |= (o->flags & ISA_MEMORY) != 0;
+	if (i->op == SPYRE_OP_L3_LDM) {
 		p->multicast = true;
 		p->groups |= (uint16_t)(1u << i->d);
-		p->memory = true;
-		break;
-	case SPYRE_OP_L3_LDU:
-	case SPYRE_OP_L3_STU:
-		p->memory = true;
-		break;
-	case SPYRE_OP_SYNC_SEND:
+	} else if (i->op == SPYRE_OP_L3_STC) {
+		p->stores_cores = true;
+	} else if (i->op == SPYRE_OP_SYNC_SEND) {
 		if (i->imm && p->far_sends && p->far_sends != (uint32_t)i->imm)
 			p->mixed_sends = true;
 		p->far_sends |= (uint32_t)i->imm;
-		break;
-	case SPYRE_OP_L3_STC:
-		p->stores_cores = true;
-		break;
-	default:
-		if (unit == SPYRE_UNIT_SFP && ops[i->op].form == F_VEC)
-			for (k = 0; k < 4; k++)
-				if (opnd[k] == SPYRE_OPND_FIFO(SPYRE_FIFO_RING))
-					p->ring = true;
-		break;
+	} else if (isa_is_vector(o)) {
+		for (k = 0; k < 4; k++)
+			if (opnd[k] == SPYRE_OPND_FIFO(SPYRE_FIFO_RING) && (k == 3 || (i->srcs & 1u << k)))
+				p->ring = true;
 	}
 }
 
@@ -470,6 +293,7 @@ static bool check_program(struct job *job, struct job_program *p, struct job_ins
 {
 	uint32_t open[SPYRE_LOOPS];
 	unsigned int depth = 0, k;
+	const struct isa_op *o;
 	enum spyre_prog_err code;
 	uint32_t pc;
 
@@ -479,7 +303,9 @@ static bool check_program(struct job *job, struct job_program *p, struct job_ins
 		code = check_insn(i, p->unit, job);
 		if (code)
 			return fail(err, code, pc);
-		i->srcs = ops[i->op].form == F_VEC ? (uint8_t)((1u << ops[i->op].srcs) - 1) : 0;
+		o = isa_op(i->op);
+		i->srcs = (uint8_t)((1u << o->sources) - 1);
+		i->cost = o->cost;
 		if (i->op == SPYRE_OP_RETURN && (depth || i->be))
 			return fail(err, SPYRE_PE_LOOP, pc);
 		if (i->op == SPYRE_OP_MVLOOPCNT) {
@@ -497,7 +323,7 @@ static bool check_program(struct job *job, struct job_program *p, struct job_ins
 			l->flat = k == 0 && flat(l + 1, pc - open[depth]);
 			l->outer = (uint8_t)(i->be - 1 - k);
 		}
-		note_use(p, i, p->unit);
+		note_use(p, i, o);
 	}
 	/* The last one is a RETURN, and RETURN in an open block was refused: nothing is open here. */
 	p->timed_regs = timed_regs(insns, p->count);

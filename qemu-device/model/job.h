@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <spyre/isa.h>
+#include <spyre/isa_table.h>
 
 /* Units of one core: L3LU, L3SU, then seven of corelet 0 and seven of corelet 1. */
 #define JOB_CORE_UNITS	16u
@@ -31,10 +31,6 @@ static inline unsigned int job_unit_corelet(unsigned int index)
 	return index >= 9;
 }
 
-/* Unit kinds at a FIFO's ends; writer of RING is the neighbour's SFP. */
-extern const uint8_t spyre_job_fifo_writer[SPYRE_FIFOS];
-extern const uint8_t spyre_job_fifo_reader[SPYRE_FIFOS];
-
 /* A checked instruction. */
 struct job_insn {
 	uint8_t op, be;
@@ -48,6 +44,7 @@ struct job_insn {
 	bool flat;
 	/* PE, SFP: which of b, c, d the operation reads (bit 0 to 2). */
 	uint8_t srcs;
+	uint8_t cost;		/* enum isa_cost */
 };
 
 struct job_program {

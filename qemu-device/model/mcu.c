@@ -613,6 +613,52 @@ static uint32_t op_rem(uint32_t a, uint32_t b)
 	return (int32_t)a % (int32_t)b;
 }
 
+/* With config.sliced: gives the slice back and waits for another one; lock held. */
+static void slice_done(struct mcu *m)
+{
+	m->granted = false;
+	pthread_cond_broadcast(&m->park_cond);
+	pthread_cond_wait(&m->cond, &m->lock);
+}
+
+/* The slice has ended, or there was none yet. */
+static void mcu_rest(struct mcu *m)
+{
+	store_relaxed(&m->instructions, m->instret);
+	pthread_mutex_lock(&m->lock);
+	/* Started and given a slice at once: that one is not over. */
+	while (m->instret >= m->slice_end && !load_seq(&m->req))
+		slice_done(m);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void mcu_slice(struct spyre_card *c)
+{
+	struct mcu *m = &c->mcu;
+
+	pthread_mutex_lock(&m->lock);
+	if (m->run && !m->halted && !load_seq(&m->req)) {
+		m->slice_end = m->instret + (uint64_t)c->cfg.mcu_hz * SPYRE_SLICE_NS / 1000000000u;
+		m->granted = true;
+		pthread_cond_signal(&m->cond);
+		while (m->granted)
+			pthread_cond_wait(&m->park_cond, &m->lock);
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+bool mcu_wants_slice(struct spyre_card *c)
+{
+	struct mcu *m = &c->mcu;
+	bool wants;
+
+	pthread_mutex_lock(&m->lock);
+	wants = m->run && !m->halted && !load_seq(&m->req) &&
+		(!load_seq(&m->sleeping) || mip(m) & m->mie);
+	pthread_mutex_unlock(&m->lock);
+	return wants;
+}
+
 static void mcu_sleep(struct spyre_card *c)
 {
 	struct mcu *m = &c->mcu;
@@ -626,8 +672,12 @@ static void mcu_sleep(struct spyre_card *c)
 	pthread_mutex_lock(&m->lock);
 	/* Full ordering against mcu_wake(): it sees us asleep, or we see what it brought. */
 	store_seq(&m->sleeping, 1);
-	while (!(mip(m) & m->mie) && !load_seq(&m->req))
-		pthread_cond_wait(&m->cond, &m->lock);
+	while ((!(mip(m) & m->mie) || (c->cfg.sliced && !m->granted)) && !load_seq(&m->req)) {
+		if (c->cfg.sliced)
+			slice_done(m);
+		else
+			pthread_cond_wait(&m->cond, &m->lock);
+	}
 	store_seq(&m->sleeping, 0);
 	pthread_mutex_unlock(&m->lock);
 	store_seq(&m->awake, 1);
@@ -725,6 +775,8 @@ slice:
 		time_passed(c);
 enter:
 	x[0] = 0;
+	if (unlikely(m->instret >= m->slice_end))
+		mcu_rest(m);
 	req = load_acquire(&m->req);
 	if (unlikely(req)) {
 		store_relaxed(&m->instructions, m->instret);
@@ -952,6 +1004,8 @@ static void *mcu_main(void *arg)
 		store_seq(&m->awake, 0);
 		timer_update(c);
 		pthread_mutex_lock(&m->lock);
+		m->granted = false;
+		pthread_cond_broadcast(&m->park_cond);
 	}
 	m->parked = true;
 	pthread_mutex_unlock(&m->lock);
@@ -962,6 +1016,11 @@ void mcu_wake(struct spyre_card *c)
 {
 	struct mcu *m = &c->mcu;
 
+	if (c->cfg.sliced) {
+		/* It is looked at in its next slice. */
+		timer_update(c);
+		return;
+	}
 	if (!load_seq(&m->sleeping))
 		return;
 	pthread_mutex_lock(&m->lock);
@@ -1011,9 +1070,12 @@ void mcu_start(struct spyre_card *c, uint32_t entry)
 	m->skip_bp = ~0u;
 	mcu_invalidate_code(m);
 	store_seq(&m->req, 0);
+	m->slice_end = c->cfg.sliced ? m->instret : UINT64_MAX;
 	m->run = true;
 	pthread_cond_signal(&m->cond);
 	pthread_mutex_unlock(&m->lock);
+	if (c->cfg.sliced)
+		timer_update(c);
 }
 
 /* Where the instruction at pc can go next, without traps and interrupts; for stepping. */

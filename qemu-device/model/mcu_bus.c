@@ -96,6 +96,8 @@ static uint32_t reg_read(struct spyre_card *c, uint32_t off)
 	case MCU_SOC_HZ:
 		return c->cfg.soc_hz;
 	case MCU_POLL_NS:
+		if (c->cfg.sliced)
+			return (uint32_t)c->ops->clock_ns(c->opaque);
 		clock_gettime(CLOCK_MONOTONIC, &ts);
 		return (uint32_t)ts.tv_sec * 1000000000u + (uint32_t)ts.tv_nsec;
 	case MCU_IRQ_PENDING:

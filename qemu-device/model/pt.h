@@ -18,7 +18,8 @@
 
 /*
  * A tile as its variant wants it. 16-bit formats: fp32 [64 k][64 n], word k of the load being row k.
- * SENINT8: 128 k, word w of the load holding rows 2w (bytes 0 to 63) and 2w + 1.
+ * 8-bit formats: 128 k, word w of the load holding rows 2w (bytes 0 to 63) and 2w + 1. 4-bit: 256 k, rows 4w (bytes 0
+ * to 31, the even column in the low half of a byte) to 4w + 3.
  */
 struct pt_tile {
 	union {
@@ -31,12 +32,18 @@ struct pt_tile {
 
 struct pt_ops {
 	const char *name;
-	/* 64 words of a 16-bit format, or of SENINT8. */
+	uint32_t formats;	/* mask of enum spyre_format that it computes with */
+	/* 64 words. */
 	void (*load)(struct pt_tile *t, const uint8_t *words, enum spyre_format fmt);
-	/*
-	 * n words of activations onto (onto) or into n rows of 64 lanes. rows is 64-byte aligned. */
+	/* n words of activations onto (onto) or into n rows of 64 lanes. rows is 64-byte aligned. */
 	void (*mm)(uint32_t *rows, const uint8_t *words, size_t n, const struct pt_tile *t, enum spyre_format fmt,
 		   bool onto);
+	/*
+	 * The same for floating-point formats with a DL16 accumulator: a chunk is 64 k of a word, its sum begins at 0 and
+	 * is rounded to DL16 after each fused multiply-add, k ascending; chunk sums then add to the row in fp32.
+	 */
+	void (*mm_dl16)(uint32_t *rows, const uint8_t *words, size_t n, const struct pt_tile *t,
+			enum spyre_format fmt, bool onto);
 };
 
 extern const struct pt_ops spyre_pt_ops_plain, spyre_pt_ops_avx2, spyre_pt_ops_avx512, spyre_pt_ops_vnni;

@@ -90,6 +90,26 @@ static void mm_float(uint32_t *rows, const uint8_t *words, size_t n, const struc
 	}
 }
 
+static void mm_dl16(uint32_t *rows, const uint8_t *words, size_t n, const struct pt_tile *t,
+		    enum spyre_format fmt, bool onto)
+{
+	float a[64] __attribute__((aligned(64)));
+	unsigned int v, k;
+
+	for (; n--; rows += 64, words += 128) {
+		widen_word(a, words, fmt);
+		for (v = 0; v < 64; v += VW) {
+			vf sum = v_f(0.0f);
+
+			for (k = 0; k < 64; k++) {
+				sum = v_fma(v_f(a[k]), (vf)v_ld(&t->f[k][v]), sum);
+				sum = (vf)v_widen_dl16(v_narrow_dl16((vu)sum));
+			}
+			v_st(rows + v, onto ? (vu)((vf)v_ld(rows + v) + sum) : (vu)sum);
+		}
+	}
+}
+
 static void load_float(struct pt_tile *t, const uint8_t *words, enum spyre_format fmt)
 {
 	unsigned int k;
@@ -287,4 +307,10 @@ static void mm(uint32_t *rows, const uint8_t *words, size_t n, const struct pt_t
 		mm_float(rows, words, n, t, fmt, onto);
 }
 
-const struct pt_ops PT_OPS = { .name = PT_NAME, .load = load, .mm = mm };
+const struct pt_ops PT_OPS = {
+	.name = PT_NAME,
+	.formats = 1u << SPYRE_SEN169_FP16 | 1u << SPYRE_IEEE_FP16 | 1u << SPYRE_BFLOAT16 | 1u << SPYRE_SENINT8,
+	.load = load,
+	.mm = mm,
+	.mm_dl16 = mm_dl16,
+};

@@ -383,6 +383,7 @@ static bool prepare(struct spyre_soc *soc, struct spyre_soc_time *time, struct s
 {
 	const struct spyre_soc_job *req = &soc->req;
 	struct job *job;
+	uint32_t wrong;
 
 	if (req->bootaddr >> SPYRE_SEGMENT_SHIFT != SPYRE_PROGRAM_SEGMENT || req->bootaddr % SPYRE_STICK)
 		return fail(rb, SPYRE_ERR_BOOTADDR);
@@ -391,8 +392,14 @@ static bool prepare(struct spyre_soc *soc, struct spyre_soc_time *time, struct s
 		return false;
 	if (job->nsymbols != req->nsymbols)
 		return fail(rb, SPYRE_ERR_SYMBOLS);
-	if (job->core_mask & ~soc->cfg.cores || (req->core_mask && req->core_mask != job->core_mask))
-		return fail(rb, SPYRE_ERR_CORES);
+	wrong = job->core_mask & ~soc->cfg.cores;
+	if (!wrong && req->core_mask)
+		wrong = req->core_mask ^ job->core_mask;
+	if (wrong) {
+		fail(rb, SPYRE_ERR_CORES);
+		rb->err_core = (uint16_t)__builtin_ctz(wrong);
+		return false;
+	}
 	memset(soc->symbols, 0, sizeof(soc->symbols));
 	if (req->nsymbols) {
 		if (req->symbols % (req->symbols_host ? 8 : SPYRE_STICK))

@@ -25,6 +25,27 @@ soc_have = $(foreach t,$(1),$(if $(wildcard tests/unit/$(t).c),$(t)))
 $(foreach t,$(call soc_have,test_num test_job test_soc test_soc_time),$(eval $(call soc_test,$(t),,$(SAN),$(MODEL_LIB_ASAN))))
 $(foreach t,$(call soc_have,test_soc),$(eval $(call soc_test,$(t),_tsan,$(MODEL_TSAN),$(MODEL_LIB_TSAN))))
 
+# The published cases, with what makes and times them.
+timing_test := $(B)/tests/unit/test_timing_cases
+timing_test_obj := $(addprefix $(B)/tests/unit/obj/,test_timing_cases.o timing_cases.o timing_run.o)
+
+$(B)/tests/unit/obj/timing_%.o: tools/bench/timing/%.c $(model_dir)/soc.mk
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(WARN) $(INC) $(soc_inc) $(SAN) -MMD -MP -c -o $@ $<
+
+$(B)/tests/unit/obj/test_timing_cases.o: tests/unit/test_timing_cases.c $(model_dir)/soc.mk
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(WARN) $(INC) $(soc_inc) -Itools/bench/timing $(SAN) -MMD -MP -c -o $@ $<
+
+$(timing_test): $(timing_test_obj) $(MODEL_LIB_ASAN) $(soc_prog)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $^ -lcmocka -lm
+
+CHECK_UNIT += $(timing_test)
+-include $(timing_test_obj:.o=.d)
+
 $(B)/tests/bench/bench_soc: tests/bench/bench_soc.c $(MODEL_LIB) $(soc_prog)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)

@@ -149,12 +149,12 @@ static void fifo_pop(struct fifo *f, uint32_t n)
 
 static uint32_t reader_bit(unsigned int fifo, unsigned int corelet)
 {
-	return 1u << job_unit_index(spyre_job_fifo_reader[fifo], corelet);
+	return 1u << job_unit_index(isa_fifos[fifo].reader, corelet);
 }
 
 static uint32_t writer_bit(unsigned int fifo, unsigned int corelet)
 {
-	return 1u << job_unit_index(spyre_job_fifo_writer[fifo], corelet);
+	return 1u << job_unit_index(isa_fifos[fifo].writer, corelet);
 }
 
 static void pushed(struct core *c, unsigned int corelet, unsigned int fifo, uint32_t n)
@@ -408,7 +408,7 @@ static void canon_rows(struct core *c, struct corelet *cl, uint32_t first, uint3
 static void multiply(struct core *c, struct corelet *cl, const struct job_insn *i, const uint8_t *p, uint32_t done,
 		     uint32_t n)
 {
-	bool is_int = i->b == SPYRE_SENINT8;
+	bool is_int = isa_formats[i->b].integer;
 	uint32_t row = (uint32_t)i->imm + done, k;
 
 	for (k = 0; k < n; k++) {
@@ -417,7 +417,8 @@ static void multiply(struct core *c, struct corelet *cl, const struct job_insn *
 			canon_rows(c, cl, row + k, 1);
 		cl->row_int[row + k] = is_int;
 	}
-	c->soc->pt->mm(cl->rows[row], p, n, &cl->tile[i->a], i->b, i->c);
+	(c->soc->cfg.accumulate_dl16 && !is_int ? c->soc->pt->mm_dl16 : c->soc->pt->mm)
+		(cl->rows[row], p, n, &cl->tile[i->a], i->b, i->c);
 	c->budget -= n * (int64_t)COST_MM_ROW;
 }
 
@@ -591,71 +592,52 @@ static enum step do_local(struct core *c, struct unit *u, const struct job_insn 
 
 /* --- PE, SFP -------------------------------------------------------------------------------- */
 
-static uint32_t words_of(unsigned int fmt)
+/* lanes of a format between words and lanes; a multiple of a word's. */
+static void widen(struct core *c, uint32_t *lanes, const uint8_t *p, size_t n, unsigned int fmt)
 {
-	return fmt == SPYRE_IEEE_FP32 || fmt == SPYRE_IEEE_INT32 ? 2 : 1;
+	if (fmt == SPYRE_IEEE_FP32 || fmt == SPYRE_IEEE_INT32)
+		memcpy(lanes, p, n * 4);
+	else
+		c->soc->vec->widen[fmt](lanes, p, n);
 }
 
-/* n words at p, in format fmt, to lanes; whole times only but for 32-bit formats, where half words are fine. */
-static void pop_convert(struct core *c, uint32_t *lanes, const uint8_t *p, uint32_t n, unsigned int fmt)
+static void narrow(struct core *c, uint8_t *p, const uint32_t *lanes, size_t n, unsigned int fmt)
 {
-	uint32_t k;
-
-	switch (fmt) {
-	case SPYRE_IEEE_FP32:
-	case SPYRE_IEEE_INT32:
-		memcpy(lanes, p, n * (size_t)WORD);
-		break;
-	case SPYRE_IEEE_FP32 | SPYRE_FMT_HALF:
-	case SPYRE_IEEE_INT32 | SPYRE_FMT_HALF:
-		for (k = 0; k < n; k++, p += WORD, lanes += SPYRE_LANES) {
-			memcpy(lanes, p, WORD);
-			memset(lanes + 32, 0, WORD);
-		}
-		break;
-	case SPYRE_SENINT8:
-		c->soc->vec->widen8(lanes, p, n * (size_t)WORD);
-		break;
-	default:
-		c->soc->vec->widen[fmt](lanes, p, n * (size_t)SPYRE_LANES);
-		break;
-	}
-}
-
-static void push_convert(struct core *c, uint8_t *p, const uint32_t *lanes, uint32_t n, unsigned int fmt)
-{
-	uint32_t k;
-
-	switch (fmt) {
-	case SPYRE_IEEE_INT32:
-		memcpy(p, lanes, n * (size_t)WORD);
-		break;
-	case SPYRE_IEEE_FP32:
-		c->soc->vec->canon(p, lanes, n * (size_t)32);
-		break;
-	case SPYRE_IEEE_FP32 | SPYRE_FMT_HALF:
-		for (k = 0; k < n; k++)
-			c->soc->vec->canon(p + k * (size_t)WORD, lanes + k * (size_t)SPYRE_LANES, 32);
-		break;
-	case SPYRE_IEEE_INT32 | SPYRE_FMT_HALF:
-		for (k = 0; k < n; k++)
-			memcpy(p + k * (size_t)WORD, lanes + k * (size_t)SPYRE_LANES, WORD);
-		break;
-	case SPYRE_SENINT8:
-		c->soc->vec->narrow8(p, lanes, n * (size_t)WORD);
-		break;
-	default:
-		c->soc->vec->narrow[fmt](p, lanes, n * (size_t)SPYRE_LANES);
-		break;
-	}
+	if (fmt == SPYRE_IEEE_INT32)
+		memcpy(p, lanes, n * 4);
+	else if (fmt == SPYRE_IEEE_FP32)
+		c->soc->vec->canon(p, lanes, n);
+	else
+		c->soc->vec->narrow[fmt](p, lanes, n);
 }
 
 /* Lanes that n words of a format become. */
 static size_t lanes_of(unsigned int fmt, uint32_t n)
 {
-	if (fmt == SPYRE_SENINT8)
-		return n * (size_t)128;
-	return n * (size_t)(words_of(fmt) == 2 ? 32 : 64);
+	return n * (size_t)(fmt & SPYRE_FMT_HALF ? SPYRE_LANES : isa_formats[fmt].lanes);
+}
+
+/* n words; whole times only but for 32-bit formats, where half words are fine. */
+static void pop_convert(struct core *c, uint32_t *lanes, const uint8_t *p, uint32_t n, unsigned int fmt)
+{
+	if (!(fmt & SPYRE_FMT_HALF)) {
+		widen(c, lanes, p, lanes_of(fmt, n), fmt);
+		return;
+	}
+	for (; n; n--, p += WORD, lanes += SPYRE_LANES) {
+		widen(c, lanes, p, SPYRE_LANES / 2, fmt & ~SPYRE_FMT_HALF);
+		memset(lanes + SPYRE_LANES / 2, 0, SPYRE_LANES / 2 * 4);
+	}
+}
+
+static void push_convert(struct core *c, uint8_t *p, const uint32_t *lanes, uint32_t n, unsigned int fmt)
+{
+	if (!(fmt & SPYRE_FMT_HALF)) {
+		narrow(c, p, lanes, lanes_of(fmt, n), fmt);
+		return;
+	}
+	for (; n; n--, p += WORD, lanes += SPYRE_LANES)
+		narrow(c, p, lanes, SPYRE_LANES / 2, fmt & ~SPYRE_FMT_HALF);
 }
 
 static void pop_run(struct core *c, struct fifo *f, uint32_t *lanes, uint32_t words, unsigned int fmt)
@@ -698,6 +680,7 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 	size_t stride[3] = { 0, 0, 0 };
 	uint32_t need[SPYRE_FIFOS] = { 0 };	/* words a time */
 	struct core *ring = NULL, *ring_to = NULL;
+	uint32_t param = (uint32_t)i->imm | (i->op == SPYRE_OP_LMASK ? (uint32_t)i->c << 16 : 0);
 	uint32_t m, k, j, w;
 	unsigned int fmt;
 	bool twice = false;
@@ -716,7 +699,7 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 		} else {
 			j = opnd[k] - 0x20u;
 			twice |= need[j] != 0;
-			need[j] += words_of((uint32_t)i->imm2 >> (8 * k) & 0xff);
+			need[j] += isa_words((uint32_t)i->imm2 >> (8 * k) & 0xff);
 			src[k] = in[k];
 			stride[k] = SPYRE_LANES;
 			if (j == SPYRE_FIFO_RING)
@@ -748,7 +731,7 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 		if (i->a >= 0x20) {
 			j = i->a - 0x20u;
 			to = ring_to ? &ring_to->cl[corelet].fifo[j] : &cl->fifo[j];
-			wa = words_of((uint32_t)i->imm2 >> 24);
+			wa = isa_words((uint32_t)i->imm2 >> 24);
 			if ((FIFO_CAP - to->count) / wa < m)
 				m = (FIFO_CAP - to->count) / wa;
 		}
@@ -762,9 +745,9 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 				continue;
 			j = opnd[k] - 0x20u;
 			fmt = (uint32_t)i->imm2 >> (8 * k) & 0xff;
-			w = words_of(fmt);
-			/* An 8-bit word becomes two V registers: time after time into the same pair. */
-			if (fmt == SPYRE_SENINT8) {
+			w = isa_words(fmt);
+			/* Narrow formats fill several V registers: time after time the same ones. */
+			if (isa_vregs(fmt) > 1) {
 				uint32_t n;
 				uint8_t *p;
 
@@ -784,18 +767,18 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 				c->ready |= writer_bit(j, corelet);
 		}
 		fmt = (uint32_t)i->imm2 >> 24;
-		if (i->op == SPYRE_OP_MOV && ((uint32_t)i->imm2 & 0xff) == SPYRE_SENINT8 && stride[0]) {
+		if (isa_vregs((uint32_t)i->imm2 & 0xff) > 1) {
 			;	/* done by the pop */
-		} else if (to && fmt == SPYRE_SENINT8) {
+		} else if (isa_vregs(fmt) > 1) {
 			for (k = 0; k < m; k++)
 				push_run(c, to, v[i->b], 1, fmt);
 		} else if (to) {
 			soc->vec->op[i->op](out, SPYRE_LANES, src[0], stride[0], src[1], stride[1], src[2],
-					    stride[2], m, (uint32_t)i->imm);
+					    stride[2], m, param);
 			push_run(c, to, out, m * wa, fmt);
 		} else {
 			soc->vec->op[i->op](v[i->a], 0, src[0], stride[0], src[1], stride[1], src[2], stride[2],
-					    m, (uint32_t)i->imm);
+					    m, param);
 		}
 		if (ring_to)
 			poke(ring_to, reader_bit(SPYRE_FIFO_RING, corelet));

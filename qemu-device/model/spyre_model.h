@@ -58,6 +58,8 @@ struct spyre_host_ops {
 	void (*inconsistent)(void *opaque, const char *text);
 };
 
+#define SPYRE_SLICE_NS	20000
+
 #define SPYRE_HZ_MIN	1000000u
 #define SPYRE_HZ_MAX	4000000000u
 
@@ -68,8 +70,16 @@ struct spyre_card_config {
 	int mem_fd;			/* with mem: its file descriptor for punching holes, or -1 */
 	unsigned int threads;		/* host threads for compute, 0: as many as the host has CPUs */
 	bool timing_off;		/* announce completions as soon as the work is done */
+	/*
+	 * Repeat exactly: nothing of the card runs but inside spyre_card_timer(), which then waits. The
+	 * management core executes in slices of SPYRE_SLICE_NS of the host's clock, at multiples of it, and
+	 * carries jobs out where it starts them; what the host sees is a function of what it did and when, in
+	 * its own time. The clock must stand still while the card's timer is served. Not with timing_off.
+	 */
+	bool sliced;
 	uint32_t soc_hz, core_hz, mcu_hz;	/* SPYRE_HZ_MIN to SPYRE_HZ_MAX, 0: defaults of hw.h */
 	uint64_t watchdog;		/* cap of a program's modelled core cycles, 0: 2^40 */
+	bool accumulate_dl16;		/* PT sums chunks of 64 k in DL16; false: in fp32 */
 	uint32_t cores;			/* mask of cores present, 0: all 32 */
 	char serial[16];
 };
@@ -98,7 +108,7 @@ void spyre_card_mmio_write(struct spyre_card *card, uint64_t offset, uint64_t va
 uint64_t spyre_card_db_read(struct spyre_card *card, uint64_t offset, unsigned int size);
 void spyre_card_db_write(struct spyre_card *card, uint64_t offset, uint64_t value, unsigned int size);
 
-/* The armed timer has expired. */
+/* The armed timer has expired. May wait for workers with config.sliced, not else. */
 void spyre_card_timer(struct spyre_card *card);
 
 enum spyre_reset {

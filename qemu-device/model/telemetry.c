@@ -7,7 +7,7 @@
  * watts = 12 * counts / 512 / cycles, so a joule is hz * 512 / 12 counts.
  */
 #include "card.h"
-#include "timing.h"
+#include "time_params.h"
 
 #include <string.h>
 

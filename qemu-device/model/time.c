@@ -11,40 +11,13 @@
 #include <stdlib.h>
 
 #include "soc_int.h"
+#include "time_params.h"
 
 /* --- Parameters ----------------------------------------------------------------------------- */
 
 /* Time is in ticks of 1/4096 core cycle. */
 #define TICK_SHIFT	12
 #define CYCLE		(1ull << TICK_SHIFT)
-
-
-/*
- * LPDDR5 as the ring sees it: 150 GB/s in one direction (public); two HMI ports, each serving half of the
- * cores, of which one alone reaches 81 GB/s (public: 16 of 32 cores get 0.54 of the bandwidth); switching
- * between reading and writing costs 5.74 fs a byte of the smaller side (public). Requests are served in the
- * order of time; memory and ports are servers that are busy for as long as their bytes take.
- */
-#define HMI_BYTES_S	150000000000ull
-#define PORT_BYTES_S	81000000000ull
-#define TURN_FS_BYTE	5740ull
-/* With four bursts of 4 KiB in flight this latency gives one core 0.11 of the bandwidth (public). */
-#define LOAD_NS		950ull
-#define LOADS_IN_FLIGHT	4u	/* unicast (public) */
-/* Multicasts queue at the HMI instead of the core: 16 of 4 KiB give the 67 GB/s seen (public). */
-#define MULTICASTS_IN_FLIGHT 16u
-#define STORE_NS	150ull		/* last word accepted to visible */
-
-/* Core cycles. */
-#define JOB_CYCLES	64u	/* start and end of a job on the cores */
-#define LINK_CYCLES	4u	/* a word's way through a FIFO */
-#define LX_CYCLES	8u	/* LX or L0 read to FIFO */
-#define MM_CYCLES	8u	/* a word of activations through a tile (public) */
-#define TAG_CYCLES	2u	/* send to seen, own core */
-#define TAG_FAR_CYCLES	40u	/* the same over the ring */
-#define STC_CYCLES	40u
-#define SPECIAL_CYCLES	4u	/* exp and the like against an add (public estimate) */
-#define REDUCE_CYCLES	6u	/* steps of the tree over 64 lanes */
 
 /* Steps after which a program that cannot end within its budget is given up: a fraction of a second. */
 #define PATIENCE	(64ull << 20)
@@ -99,9 +72,9 @@ struct tcore {
 	uint64_t ldw_end[2][PT_TILES];
 	uint8_t tile_fmt[2][PT_TILES], tile_pending[2][PT_TILES];
 	uint64_t tile_at[2][PT_TILES];
-	/* L3LU: completion of the loads in flight, and of the stream from memory. */
-	uint64_t flight[LOADS_IN_FLIGHT], mflight[MULTICASTS_IN_FLIGHT];
-	unsigned int nflight, nmflight;
+	/* When each place for a burst in flight is free again; loads and stores share theirs. */
+	uint64_t flight[TIME_BURSTS_IN_FLIGHT], mflight[TIME_MULTICASTS_IN_FLIGHT];
+	unsigned int nmflight;
 	uint64_t in_free, out_free;	/* this core's place on the ring */
 	uint32_t half[2];		/* of the cores it stands for, how many hang on each port */
 	uint32_t ready;
@@ -128,7 +101,8 @@ struct sim {
 	struct tunit *prefer;		/* runs next */
 	struct tgroup group[SPYRE_JOB_GROUPS];
 	uint64_t hmi_free, port_free[2], tail;
-	uint64_t link, ring, hmi, port;	/* ticks a word */
+	uint64_t link, mni_in, mni_out, hmi, port;	/* ticks a word */
+	uint64_t beat;			/* of PT's array */
 	uint64_t limit, steps, next_check, load_latency, store_latency;
 	bool cancelled, nomem, patient, impatient;
 };
@@ -154,14 +128,14 @@ static void wake_reader(struct sim *sim, struct tcore *c, unsigned int corelet, 
 	if (fifo == SPYRE_FIFO_LXLU_PTW || fifo == SPYRE_FIFO_L0LU_PTW)
 		wake(sim, c, PORT0 + corelet);
 	else
-		wake(sim, c, job_unit_index(spyre_job_fifo_reader[fifo], corelet));
+		wake(sim, c, job_unit_index(isa_fifos[fifo].reader, corelet));
 }
 
 static void wake_writer(struct sim *sim, struct tcore *c, unsigned int corelet, unsigned int fifo)
 {
 	if (fifo == SPYRE_FIFO_RING)
 		c = c->ring_prev[corelet];
-	wake(sim, c, job_unit_index(spyre_job_fifo_writer[fifo], corelet));
+	wake(sim, c, job_unit_index(isa_fifos[fifo].writer, corelet));
 }
 
 static bool block(struct tunit *u, enum spyre_wait_kind kind, unsigned int number)
@@ -270,7 +244,7 @@ static bool t_send(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		uint32_t k, pos;
 
 		/* The send is posted behind the loads and stores in flight; the unit goes on. */
-		t = max64(u->t, u->last) + (o == c && times == 1 ? TAG_CYCLES : TAG_FAR_CYCLES) * CYCLE;
+		t = max64(u->t, u->last) + (o == c && times == 1 ? TIME_TAG_CYCLES : TIME_TAG_FAR_CYCLES) * CYCLE;
 		if (g->n + times > 65535)
 			return terr(u, SPYRE_PE_TAG_OVERFLOW);
 		for (k = 0; k < times; k++) {
@@ -338,20 +312,25 @@ static bool t_wait(struct tunit *u, const struct job_insn *i)
 	return true;
 }
 
-/* When the request of the next load, or multicast, can go out: the one so many before it is complete. */
-static uint64_t flight_slot(const struct tcore *c, bool multicast)
+/* The place that the next burst of a core, or multicast, takes: the one that is free first. */
+static uint64_t *flight_slot(struct tcore *c, bool multicast)
 {
-	return multicast ? c->mflight[c->nmflight % MULTICASTS_IN_FLIGHT] : c->flight[c->nflight % LOADS_IN_FLIGHT];
+	uint64_t *first = c->flight;
+	unsigned int i;
+
+	if (multicast)
+		return &c->mflight[c->nmflight % TIME_MULTICASTS_IN_FLIGHT];
+	for (i = 1; i < TIME_BURSTS_IN_FLIGHT; i++)
+		if (c->flight[i] < *first)
+			first = &c->flight[i];
+	return first;
 }
 
 static void flight_add(struct tunit *u, uint64_t done, bool multicast)
 {
-	struct tcore *c = u->core;
-
+	*flight_slot(u->core, multicast) = done;
 	if (multicast)
-		c->mflight[c->nmflight++ % MULTICASTS_IN_FLIGHT] = done;
-	else
-		c->flight[c->nflight++ % LOADS_IN_FLIGHT] = done;
+		u->core->nmflight++;
 	u->last = max64(u->last, done);
 }
 
@@ -384,7 +363,7 @@ static uint64_t hmi(struct sim *sim, uint64_t t, uint32_t n, uint32_t times, con
 /* A load's words on the ring to a core: behind its earlier ones. */
 static uint64_t arrive(struct sim *sim, struct tcore *c, uint64_t sent, uint32_t n)
 {
-	c->in_free = max64(c->in_free + n * sim->ring, sent + sim->load_latency);
+	c->in_free = max64(c->in_free + n * sim->mni_in, sent + sim->load_latency);
 	return c->in_free;
 }
 
@@ -398,11 +377,12 @@ static bool t_l3(struct sim *sim, struct tunit *u, const struct job_insn *i)
 	switch (i->op) {
 	case SPYRE_OP_L3_LDU:
 	case SPYRE_OP_L3_LDM:
+	case SPYRE_OP_L3_STU:
 		if (multicast && !sim->alone && sim->group[i->d].released & 1u << c->id)
 			break;
-		/* Requests must come in order: wait for the slot before asking. */
-		if (flight_slot(c, multicast) > u->t) {
-			u->t = flight_slot(c, multicast);
+		/* Requests must come in order: wait for the place before asking. */
+		if (*flight_slot(c, multicast) > u->t) {
+			u->t = *flight_slot(c, multicast);
 			wake(sim, c, u->index);
 			return false;
 		}
@@ -461,14 +441,14 @@ static bool t_l3(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		u->t = max64(u->t, g->start) + CYCLE;
 		break;
 	case SPYRE_OP_L3_STU:
-		c->out_free = max64(c->out_free + i->n * sim->ring, hmi(sim, u->t, i->n, c->weight, c->half));
+		c->out_free = max64(c->out_free, u->t) + i->n * sim->mni_out;
+		flight_add(u, max64(c->out_free, hmi(sim, u->t, i->n, c->weight, c->half)) + sim->store_latency, false);
 		u->t = c->out_free;
-		u->last = max64(u->last, u->t + sim->store_latency);
 		c->wr += i->n * (uint64_t)SPYRE_STICK;
 		break;
 	case SPYRE_OP_L3_STC:
-		u->t += i->n * sim->ring;
-		u->last = max64(u->last, u->t + STC_CYCLES * CYCLE);
+		u->t += i->n * sim->mni_out;
+		u->last = max64(u->last, u->t + TIME_STC_CYCLES * CYCLE);
 		break;
 	}
 	return true;
@@ -526,29 +506,31 @@ static bool t_pt(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		if (!u->done)
 			u->t = max64(u->t, c->tile_at[x][i->a]);
 		k = u->done;
-		if (!stream_in(sim, u, i->d, i->n, MM_CYCLES * CYCLE)) {
-			c->macs += (u->done - k) * (i->b == SPYRE_SENINT8 ? 8192ull : 4096ull);
+		if (!stream_in(sim, u, i->d, i->n, TIME_MM_BEATS * sim->beat)) {
+			c->macs += (u->done - k) * isa_formats[i->b].lanes * (uint64_t)SPYRE_LANES;
 			return false;
 		}
-		c->macs += (u->done - k) * (i->b == SPYRE_SENINT8 ? 8192ull : 4096ull);
+		c->macs += (u->done - k) * isa_formats[i->b].lanes * (uint64_t)SPYRE_LANES;
 		return true;
 	case SPYRE_OP_PT_PSOUT:
-		return stream_out(sim, u, i->d, i->n * 2u, sim->link, LINK_CYCLES * CYCLE);
+		return stream_out(sim, u, i->d, i->n * 2u, sim->link, TIME_LINK_CYCLES * CYCLE);
 	default:
 		return stream_in(sim, u, i->d, i->n * 2u, sim->link);
 	}
 }
 
-static uint32_t words_of(unsigned int fmt)
+static uint64_t op_cycles(const struct job_insn *i)
 {
-	return fmt == SPYRE_IEEE_FP32 || fmt == SPYRE_IEEE_INT32 ? 2 : 1;
-}
-
-static uint64_t op_cycles(unsigned int op)
-{
-	if (op >= SPYRE_OP_RSUM)
-		return REDUCE_CYCLES;
-	return op >= SPYRE_OP_RECIP ? SPECIAL_CYCLES : 1;
+	switch ((enum isa_cost)i->cost) {
+	case ISA_SPECIAL:
+		return TIME_SPECIAL_CYCLES;
+	case ISA_REDUCE:
+		return TIME_REDUCE_CYCLES;
+	case ISA_RANK:
+		return TIME_RANK_CYCLES;
+	default:
+		return 1;
+	}
 }
 
 static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
@@ -571,7 +553,7 @@ static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
 			num[nin] = fifo;
 			in[nin++] = &c->fifo[u->corelet][fifo];
 		}
-		need[j] += words_of((uint32_t)i->imm2 >> (8 * k) & 0xff);
+		need[j] += isa_words((uint32_t)i->imm2 >> (8 * k) & 0xff);
 		if (need[j] > widest)
 			widest = need[j];
 	}
@@ -579,11 +561,11 @@ static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		struct tcore *o = i->a == SPYRE_OPND_FIFO(SPYRE_FIFO_RING) ? c->ring_next[u->corelet] : c;
 
 		out = &o->fifo[u->corelet][i->a - 0x20];
-		w = words_of((uint32_t)i->imm2 >> 24);
+		w = isa_words((uint32_t)i->imm2 >> 24);
 		if (w > widest)
 			widest = w;
 	}
-	cost = max64(op_cycles(i->op) * CYCLE, widest * sim->link);
+	cost = max64(op_cycles(i) * CYCLE, widest * sim->link);
 	if (!nin && !out) {
 		u->t += (i->n - u->done) * cost;
 		return true;
@@ -608,7 +590,7 @@ static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
 				in[k]->rd[in[k]->nr++ % DEPTH] = t;
 		t += cost;
 		for (k = 0; k < w; k++)
-			out->wr[out->nw++ % DEPTH] = t + LINK_CYCLES * CYCLE;
+			out->wr[out->nw++ % DEPTH] = t + TIME_LINK_CYCLES * CYCLE;
 		u->done++;
 		moved = true;
 		sim->steps++;
@@ -705,7 +687,7 @@ static void run_tunit(struct sim *sim, struct tunit *u)
 			ok = t_l3(sim, u, i);
 			break;
 		case SPYRE_OP_LD:
-			ok = stream_out(sim, u, i->d, i->n, sim->link, LX_CYCLES * CYCLE);
+			ok = stream_out(sim, u, i->d, i->n, sim->link, TIME_LX_CYCLES * CYCLE);
 			break;
 		case SPYRE_OP_ST:
 			ok = stream_in(sim, u, i->d, i->n, sim->link);
@@ -898,12 +880,14 @@ static bool sim_init(struct sim *sim, struct spyre_soc *soc)
 	if (cap > 1ull << 48)
 		cap = 1ull << 48;
 	sim->limit = cap << TICK_SHIFT;
-	sim->link = (soc->cfg.core_hz * CYCLE + SPYRE_FIFO_HZ / 2) / SPYRE_FIFO_HZ;
-	sim->ring = (soc->cfg.core_hz * CYCLE + SPYRE_RING_HZ / 2) / SPYRE_RING_HZ;
-	sim->hmi = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / HMI_BYTES_S;
-	sim->port = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / PORT_BYTES_S;
-	sim->load_latency = ticks_ns(soc, LOAD_NS);
-	sim->store_latency = ticks_ns(soc, STORE_NS);
+	sim->link = (soc->cfg.core_hz * CYCLE + TIME_LINK_HZ / 2) / TIME_LINK_HZ;
+	sim->mni_in = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / TIME_MNI_IN_BYTES_S;
+	sim->mni_out = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / TIME_MNI_OUT_BYTES_S;
+	sim->beat = max64(CYCLE, (soc->cfg.core_hz * CYCLE + TIME_PT_BEAT_HZ / 2) / TIME_PT_BEAT_HZ);
+	sim->hmi = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / TIME_HMI_BYTES_S;
+	sim->port = SPYRE_STICK * (uint64_t)soc->cfg.core_hz * CYCLE / TIME_PORT_BYTES_S;
+	sim->load_latency = ticks_ns(soc, TIME_LOAD_NS);
+	sim->store_latency = ticks_ns(soc, TIME_STORE_NS);
 
 	for (i = 0; i < 32; i++)
 		if (job->core_mask & 1u << i)
@@ -980,7 +964,7 @@ static uint64_t least_cycles(const struct tunit *u, const uint64_t *symbols, con
 		const struct job_insn *i = &p->insns[pc];
 		uint64_t n;
 
-		one = i->op == SPYRE_OP_RETURN ? 0 : i->op == SPYRE_OP_PT_MM ? i->n * (uint64_t)MM_CYCLES :
+		one = i->op == SPYRE_OP_RETURN ? 0 : i->op == SPYRE_OP_PT_MM ? i->n * (uint64_t)TIME_MM_BEATS :
 		      i->op >= SPYRE_OP_LD && i->n ? i->n : 1;
 		if (__builtin_mul_overflow(one, mult[depth], &one) || __builtin_add_overflow(sum, one, &sum))
 			return UINT64_MAX;
@@ -1085,7 +1069,7 @@ static bool verdict(struct sim *sim, struct spyre_soc_time *time, struct spyre_r
 			for (f = 0; f < SPYRE_FIFOS; f++)
 				if (c->fifo[k][f].nw != c->fifo[k][f].nr)
 					return verdict_fail(sim, rb,
-							    &c->u[job_unit_index(spyre_job_fifo_reader[f], k)],
+							    &c->u[job_unit_index(isa_fifos[f].reader, k)],
 							    SPYRE_ERR_PROGRAM, SPYRE_PE_FIFO_LEFT);
 		for (k = 0; k < SPYRE_TAGS; k++)
 			if (c->tag[k].n) {
@@ -1099,9 +1083,9 @@ static bool verdict(struct sim *sim, struct spyre_soc_time *time, struct spyre_r
 	end += sim->tail;
 	/* No job is faster than its bytes through the memory, with the turnaround between reading and writing. */
 	low = rd < wr ? rd : wr;
-	ns = (rd + wr) / (HMI_BYTES_S / 1000000000) + low * TURN_FS_BYTE / 1000000;
+	ns = (rd + wr) / (TIME_HMI_BYTES_S / 1000000000) + low * TIME_TURN_FS_BYTE / 1000000;
 	end = max64(end, ticks_ns(soc, ns));
-	time->cycles = (end >> TICK_SHIFT) + JOB_CYCLES;
+	time->cycles = ((end + ticks_ns(soc, TIME_JOB_NS)) >> TICK_SHIFT) + 1;
 	time->rd_bytes = rd;
 	time->wr_bytes = wr;
 	time->pt_macs = macs;

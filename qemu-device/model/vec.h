@@ -14,18 +14,20 @@
 
 /*
  * n times 64 lanes. A stride of 64 walks over consecutive lane words, 0 uses (or overwrites) the same one
- * each time; the times follow one another, so that dst may also be a source.
+ * each time; the times follow one another, so that dst may also be a source. imm is the instruction's; of LMASK it
+ * is first | count << 16.
  */
 typedef void vec_op(uint32_t *dst, size_t sd, const uint32_t *b, size_t sb, const uint32_t *c, size_t sc,
 		    const uint32_t *d, size_t sd2, size_t n, uint32_t imm);
 
 struct vec_ops {
 	const char *name;
-	/* 16-bit formats by enum spyre_format, n lanes (multiple of 64), any alignment. */
+	/*
+	 * n lanes (multiple of a word's) between words at any alignment and fp32, or int32 for the integer formats. By
+	 * enum spyre_format; NULL: IEEE_FP32 and IEEE_INT32, which are lanes already, and what is not executed yet.
+	 */
 	void (*widen[SPYRE_FORMATS])(uint32_t *lanes, const void *src, size_t n);
 	void (*narrow[SPYRE_FORMATS])(void *dst, const uint32_t *lanes, size_t n);
-	void (*widen8)(uint32_t *lanes, const void *src, size_t n);	/* SENINT8 to int32 */
-	void (*narrow8)(void *dst, const uint32_t *lanes, size_t n);
 	void (*canon)(void *dst, const uint32_t *lanes, size_t n);	/* fp32: NaNs become the canonical one */
 	vec_op *op[256];	/* by enum spyre_op; NULL: not a vector operation */
 };

@@ -156,6 +156,40 @@ static void op_rot(ARGS)
 	}
 }
 
+static void op_shuf(ARGS)
+{
+	uint32_t t[LANES];
+	size_t i;
+
+	(void)pd; (void)sd2; (void)imm;
+	for (; n--; dst += sd, pb += sb, pc += sc) {
+		/* dst may be either source. */
+		for (i = 0; i < LANES; i++)
+			t[i] = pb[pc[i] & (LANES - 1)];
+		memcpy(dst, t, sizeof(t));
+	}
+}
+
+static void op_lmask(ARGS)
+{
+	uint32_t i, first = imm & 0xffff, count = imm >> 16;
+
+	(void)pb; (void)sb; (void)pc; (void)sc; (void)pd; (void)sd2;
+	for (; n--; dst += sd)
+		for (i = 0; i < LANES; i++)
+			dst[i] = i - first < count ? 0x3f800000u : 0;
+}
+
+static void op_iota(ARGS)
+{
+	uint32_t i;
+
+	(void)pb; (void)sb; (void)pc; (void)sc; (void)pd; (void)sd2;
+	for (; n--; dst += sd)
+		for (i = 0; i < LANES; i++)
+			dst[i] = imm + i;
+}
+
 /* --- Special functions ---------------------------------------------------------------------- */
 
 /* 2^n as a factor, -126 <= n <= 127. */
@@ -402,20 +436,78 @@ static void op_rargmax(ARGS)
 	}
 }
 
+/* Below lane 0 lie -0.0s: adding one changes nothing. From above, so that what is read is the step before. */
+static void op_scan(ARGS)
+{
+	uint32_t t[LANES / 2 + LANES] __attribute__((aligned(64))), *lanes = t + LANES / 2;
+	size_t i, s;
+
+	(void)pc; (void)sc; (void)pd; (void)sd2; (void)imm;
+	for (i = 0; i < LANES / 2; i++)
+		t[i] = 0x80000000u;
+	for (; n--; dst += sd, pb += sb) {
+		memcpy(lanes, pb, LANES * 4);
+		for (s = 1; s < LANES; s *= 2)
+			for (i = LANES; i; i -= VW) {
+				vf x = (vf)v_ld(lanes + i - VW), y = (vf)v_ld(lanes + i - VW - s);
+
+				v_st(lanes + i - VW, v_canon(x + y));
+			}
+		memcpy(dst, lanes, LANES * 4);
+	}
+}
+
+static void op_rrank(ARGS)
+{
+	int32_t key[LANES] __attribute__((aligned(64)));
+	uint32_t rank[LANES] __attribute__((aligned(64)));
+	size_t i, j;
+
+	(void)pc; (void)sc; (void)pd; (void)sd2; (void)imm;
+	for (; n--; dst += sd, pb += sb) {
+		/* Integers in the order of the values. */
+		for (i = 0; i < LANES; i += VW) {
+			vu x = v_ld(pb + i), m = v_abs(x);
+			vu k = v_sel((vi)x < 0, (vu)(-(vi)m), m);
+
+			v_st(key + i, v_sel(v_isnan(x), v_u(INT32_MAX), k));
+		}
+		memset(rank, 0, sizeof(rank));
+		for (j = 0; j < LANES; j++) {
+			vi k = (vi)v_u((uint32_t)key[j]);
+
+			/* Equal ones count for the vectors behind j's. */
+			for (i = 0; i < LANES; i += VW) {
+				vi x = (vi)v_ld(key + i), more = k > x;
+
+				if (i > j)
+					more = k >= x;
+				v_st(rank + i, v_ld(rank + i) - (vu)more);
+			}
+		}
+		/* In j's own vector the equal ones behind it are still missing. */
+		for (i = 0; i < LANES; i += VW)
+			for (j = i; j < i + VW; j++)
+				for (size_t l = j + 1; l < i + VW; l++)
+					rank[l] += key[l] == key[j];
+		memcpy(dst, rank, sizeof(rank));
+	}
+}
+
 const struct vec_ops VEC_OPS = {
 	.name = VEC_NAME,
 	.widen = {
 		[SPYRE_SEN169_FP16] = widen_dl16,
 		[SPYRE_IEEE_FP16] = widen_f16,
 		[SPYRE_BFLOAT16] = widen_bf16,
+		[SPYRE_SENINT8] = widen8,
 	},
 	.narrow = {
 		[SPYRE_SEN169_FP16] = narrow_dl16,
 		[SPYRE_IEEE_FP16] = narrow_f16,
 		[SPYRE_BFLOAT16] = narrow_bf16,
+		[SPYRE_SENINT8] = narrow8,
 	},
-	.widen8 = widen8,
-	.narrow8 = narrow8,
 	.canon = canon,
 	.op = {
 		[SPYRE_OP_MOV] = op_mov,
@@ -431,6 +523,9 @@ const struct vec_ops VEC_OPS = {
 		[SPYRE_OP_CMPLT] = op_cmplt,
 		[SPYRE_OP_CMPLE] = op_cmple,
 		[SPYRE_OP_SEL] = op_sel,
+		[SPYRE_OP_LMASK] = op_lmask,
+		[SPYRE_OP_IOTA] = op_iota,
+		[SPYRE_OP_SHUF] = op_shuf,
 		[SPYRE_OP_IADD] = op_iadd,
 		[SPYRE_OP_ISUB] = op_isub,
 		[SPYRE_OP_IMUL] = op_imul,
@@ -459,5 +554,7 @@ const struct vec_ops VEC_OPS = {
 		[SPYRE_OP_RMAX] = op_rmax,
 		[SPYRE_OP_RMIN] = op_rmin,
 		[SPYRE_OP_RARGMAX] = op_rargmax,
+		[SPYRE_OP_SCAN] = op_scan,
+		[SPYRE_OP_RRANK] = op_rrank,
 	},
 };

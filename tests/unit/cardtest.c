@@ -32,25 +32,28 @@ static void nap(void)
 #define SPIN_NS		200000
 
 struct poll {
+	struct ct_card *card;
 	uint64_t start, end;
 };
 
-static struct poll poll_start(int timeout_ms)
+static struct poll poll_start(struct ct_card *c, int timeout_ms)
 {
 	uint64_t now = ct_now_ns();
 
-	return (struct poll){ .start = now, .end = now + timeout_ms * 1000000ull };
+	return (struct poll){ .card = c, .start = now, .end = now + timeout_ms * 1000000ull };
 }
 
 static bool poll_again(struct poll *p)
 {
 	uint64_t now = ct_now_ns();
 
-	if (now - p->start < SPIN_NS)
-		return true;
 	if (now > p->end)
 		return false;
-	nap();
+	/* The clock stands still unless it is moved. */
+	if (p->card->sliced)
+		spyre_inproc_advance(p->card->ip, SPYRE_SLICE_NS);
+	else if (now - p->start >= SPIN_NS)
+		nap();
 	return true;
 }
 
@@ -140,7 +143,7 @@ void *ct_image(size_t *size)
 
 uint32_t ct_boot_status(struct ct_card *c, const void *image, size_t size, uint32_t length)
 {
-	struct poll p = poll_start(CT_TIMEOUT_MS);
+	struct poll p = poll_start(c, CT_TIMEOUT_MS);
 	uint32_t status;
 
 	ct_set_reg(c, SPYRE_REG_MCU_CTRL, 0);
@@ -156,7 +159,7 @@ uint32_t ct_boot_status(struct ct_card *c, const void *image, size_t size, uint3
 
 int ct_boot_image(struct ct_card *c, const void *image, size_t size)
 {
-	struct poll p = poll_start(CT_TIMEOUT_MS);
+	struct poll p = poll_start(c, CT_TIMEOUT_MS);
 	uint32_t status = ct_boot_status(c, image, size, (uint32_t)size);
 
 	while (status == SPYRE_BOOT_RUNNING &&
@@ -204,6 +207,7 @@ struct ct_card *ct_boot(const struct spyre_card_config *cfg, size_t arena, uint3
 	c->next_table = TABLES;
 	c->next_page = PAGES;
 	c->ip = spyre_inproc_new(cfg, arena);
+	c->sliced = cfg && cfg->sliced;
 	if (!c->ip)
 		goto fail;
 	c->card = spyre_inproc_card(c->ip);
@@ -238,7 +242,7 @@ void ct_free(struct ct_card *c)
 
 uint32_t ct_send(struct ct_card *c, uint32_t type, const void *body, uint32_t length)
 {
-	struct poll p = poll_start(CT_TIMEOUT_MS);
+	struct poll p = poll_start(c, CT_TIMEOUT_MS);
 	struct spyre_msg *m;
 	uint32_t tag;
 
@@ -313,7 +317,10 @@ static int take(struct ct_card *c, bool answer, uint32_t key, struct spyre_msg *
 		pthread_mutex_unlock(&c->lock);
 		if (ct_now_ns() > end)
 			return -ETIMEDOUT;
-		spyre_inproc_wait(c->ip, 0, seen, 20);
+		if (c->sliced)
+			spyre_inproc_advance(c->ip, SPYRE_SLICE_NS);
+		else
+			spyre_inproc_wait(c->ip, 0, seen, 20);
 	}
 }
 
@@ -564,7 +571,7 @@ void ct_submit(struct ct_queue *q)
 
 uint32_t ct_put(struct ct_queue *q, const struct spyre_cb *cb)
 {
-	struct poll p = poll_start(CT_TIMEOUT_MS);
+	struct poll p = poll_start(q->ctx->card, CT_TIMEOUT_MS);
 
 	while (q->tail - ct_load(&q->status->fetched) >= q->entries) {
 		ct_submit(q);
@@ -579,7 +586,7 @@ uint32_t ct_put(struct ct_queue *q, const struct spyre_cb *cb)
 
 int ct_wait(struct ct_queue *q, uint32_t index, int timeout_ms)
 {
-	struct poll p = poll_start(timeout_ms);
+	struct poll p = poll_start(q->ctx->card, timeout_ms);
 
 	while ((int32_t)(ct_load(&q->status->done) - index) <= 0)
 		if (!poll_again(&p))
@@ -590,7 +597,7 @@ int ct_wait(struct ct_queue *q, uint32_t index, int timeout_ms)
 const struct spyre_rb *ct_response(struct ct_queue *q, uint32_t index, int timeout_ms)
 {
 	const struct spyre_rb *rb = &q->rb[index & (q->entries - 1)];
-	struct poll p = poll_start(timeout_ms);
+	struct poll p = poll_start(q->ctx->card, timeout_ms);
 
 	while (ct_load(&rb->valid) != index + 1)
 		if (!poll_again(&p))
@@ -600,7 +607,7 @@ const struct spyre_rb *ct_response(struct ct_queue *q, uint32_t index, int timeo
 
 int ct_wait_state(struct ct_queue *q, uint32_t state, int timeout_ms)
 {
-	struct poll p = poll_start(timeout_ms);
+	struct poll p = poll_start(q->ctx->card, timeout_ms);
 
 	while (ct_load(&q->status->state) != state)
 		if (!poll_again(&p))

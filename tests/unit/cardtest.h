@@ -28,6 +28,7 @@ struct ct_card {
 	struct spyre_inproc *ip;
 	struct spyre_card *card;
 	uint8_t *mem;		/* card memory, from card address 0 */
+	bool sliced;		/* its clock moves while a function here waits, a slice at a time */
 	uint64_t next_table;	/* tables are given out from here, never taken back */
 	uint64_t next_page;	/* and 2 MiB pages from here */
 

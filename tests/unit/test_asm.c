@@ -75,7 +75,7 @@ static uint8_t some_fifo(unsigned int unit, bool write)
 
 	for (;;) {
 		i = rng(SPYRE_FIFOS);
-		if (unit == (write ? spyre_job_fifo_writer[i] : spyre_job_fifo_reader[i]) &&
+		if (unit == (write ? isa_fifos[i].writer : isa_fifos[i].reader) &&
 		    (write || unit != SPYRE_UNIT_PT))
 			return (uint8_t)i;
 	}
@@ -83,17 +83,19 @@ static uint8_t some_fifo(unsigned int unit, bool write)
 
 static struct spyre_insn vector(unsigned int unit, unsigned int nconsts)
 {
-	static const uint8_t ops[] = { SPYRE_OP_MOV,   SPYRE_OP_ADD, SPYRE_OP_FMA, SPYRE_OP_SEL,
-				       SPYRE_OP_IADD,  SPYRE_OP_SHL, SPYRE_OP_I2F, SPYRE_OP_F2I,
-				       SPYRE_OP_BCAST, SPYRE_OP_ROT, SPYRE_OP_EXP, SPYRE_OP_RARGMAX,
-				       SPYRE_OP_GELU };
-	static const uint8_t nsrc[] = { 1, 2, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1 };
-	unsigned int i = rng(unit == SPYRE_UNIT_SFP ? 13 : 10), k, s;
-	struct spyre_insn in = { .op = ops[i], .n = (uint16_t)(1 + rng(65535)) };
+	const struct isa_op *o;
+	const struct isa_field *f;
+	unsigned int k, s;
+	struct spyre_insn in = { .n = (uint16_t)(1 + rng(65535)) };
 	uint8_t *src[] = { &in.b, &in.c, &in.d };
-	bool own = in.op == SPYRE_OP_BCAST || in.op == SPYRE_OP_ROT;
+	bool own;
 
-	for (k = 0; k < nsrc[i]; k++) {
+	do
+		o = isa_op(rng(ISA_OPS));
+	while (!o || !isa_is_vector(o) || !(o->units >> unit & 1));
+	in.op = o->code;
+	own = o->flags & ISA_IMM_OWN;
+	for (k = 0; k < o->sources; k++) {
 		s = rng(4);
 		if (s == 0 && !own) {
 			*src[k] = SPYRE_OPND_IMM;
@@ -116,10 +118,11 @@ static struct spyre_insn vector(unsigned int unit, unsigned int nconsts)
 	} else {
 		in.a = (uint8_t)rng(SPYRE_VREGS);
 	}
-	if (in.op == SPYRE_OP_BCAST)
-		in.imm = rng(64);
-	else if (in.op == SPYRE_OP_ROT)
-		in.imm = word();
+	for (f = o->fields; f->kind; f++)
+		if (f->at == ISA_IMM)
+			in.imm = f->kind == ISA_NUM ? f->min + rng(f->max - f->min + 1) : word();
+	if (o->flags & ISA_LANES)
+		in.c = (uint8_t)rng(SPYRE_LANES - in.imm + 1);
 	return in;
 }
 
@@ -386,7 +389,9 @@ static void test_generated(void **state)
 						      true,
 						      SPYREGEN_GELU,
 						      0,
-						      f };
+						      f,
+						      0,
+						      0 };
 
 			job = spyregen_matmul(&mm, err);
 			assert_non_null(job);
@@ -620,6 +625,41 @@ static void test_noise(void **state)
 	}
 }
 
+/* The manual has a place for every operation, with all that it says of each. */
+static void test_manual(void **state)
+{
+	static const char *const parts[] = { ":Fields: ", ":Cycles: ", ":Errors: OPCODE, FIELD, " };
+	char *text = NULL, head[40], *at, *end;
+	unsigned int op, k, n = 0;
+	size_t len;
+	FILE *m = open_memstream(&text, &len);
+
+	(void)state;
+	spyreprog_print_rst(m);
+	fclose(m);
+	assert_null(strstr(text, "(null)"));
+	for (op = 0; op < 256; op++) {
+		const struct isa_op *o = isa_op(op);
+
+		if (!o)
+			continue;
+		snprintf(head, sizeof(head), "%s`` (0x%02x)\n   ", o->name, op);
+		at = strstr(text, head);
+		if (!at)
+			fail_msg("%s is missing", o->name);
+		/* Each in its own paragraph, not in that of a later one. */
+		end = strstr(at + strlen(head), "`` (0x");
+		for (k = 0; k < 3; k++)
+			if (!strstr(at, parts[k]) || (end && strstr(at, parts[k]) > end))
+				fail_msg("%s has no %s", o->name, parts[k]);
+		n++;
+	}
+	for (k = 0, at = text; (at = strstr(at, ":Cycles: ")); at++)
+		k++;
+	assert_int_equal(k, n);
+	free(text);
+}
+
 static void test_builder_errors(void **state)
 {
 	struct spyreprog_job *job;
@@ -668,6 +708,7 @@ int main(void)
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_damaged_container),
 		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_manual),
 		cmocka_unit_test(test_builder_errors),
 	};
 

@@ -266,10 +266,10 @@ static void test_vec_conversions(void **state)
 		(*v)->canon(lanes, f, 65536);
 		for (i = 0; i < 65536; i++)
 			assert_int_equal(lanes[i], (f[i] & 0x7fffffff) > 0x7f800000 ? SPYRE_F32_NAN : f[i]);
-		(*v)->widen8(lanes, h, 65536);
+		(*v)->widen[SPYRE_SENINT8](lanes, h, 65536);
 		for (i = 0; i < 65536; i++)
 			assert_int_equal((int32_t)lanes[i], ((int8_t *)h)[i]);
-		(*v)->narrow8(out, f, 65536);
+		(*v)->narrow[SPYRE_SENINT8](out, f, 65536);
 		for (i = 0; i < 65536; i++)
 			assert_int_equal(((int8_t *)out)[i], spyre_i32_to_i8((int32_t)f[i]));
 	}

@@ -164,6 +164,7 @@ static uint32_t element(const void *t, enum spyre_format fmt, uint32_t m, uint32
 }
 
 static float scale = 1;
+static uint32_t split_m, split_n;
 
 static float tolerance(enum spyre_format fmt)
 {
@@ -175,7 +176,7 @@ static float tolerance(enum spyre_format fmt)
 static void matmul(uint32_t m, uint32_t n, uint32_t k, enum spyre_format in, enum spyre_format out,
 		   bool bias, enum spyregen_act act, uint32_t cores, uint32_t flags)
 {
-	struct spyregen_matmul mm = { m, n, k, in, out, bias, act, cores, flags };
+	struct spyregen_matmul mm = { m, n, k, in, out, bias, act, cores, flags, split_m, split_n };
 	bool exact = act <= SPYREGEN_RELU;
 	float *a, *b, *bv, *c, *got;
 	struct spyreprog_job *job;
@@ -250,6 +251,23 @@ static void test_matmul_shapes(void **state)
 		matmul(shapes[i][0], shapes[i][1], shapes[i][2], SPYRE_SEN169_FP16, SPYRE_IEEE_FP32,
 		       i & 2, SPYREGEN_NONE, 0, SPYREGEN_NO_MULTICAST);
 	}
+}
+
+/* Divided as the caller wants it, with multicasts of both operands and of one. */
+static void test_matmul_split(void **state)
+{
+	static const uint32_t splits[][2] = {
+		{ 32, 1 }, { 16, 2 }, { 8, 4 }, { 4, 8 }, { 2, 16 }, { 1, 32 }, { 3, 5 }, { 1, 1 }, { 7, 0 }, { 0, 7 },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(splits) / sizeof(splits[0]); i++) {
+		split_m = splits[i][0];
+		split_n = splits[i][1];
+		matmul(128, 4096, 192, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, false, SPYREGEN_NONE, 0, 0);
+	}
+	split_m = split_n = 0;
 }
 
 static void test_matmul_formats(void **state)
@@ -367,6 +385,8 @@ static void test_matmul_int8(void **state)
 						      SPYRE_IEEE_INT32,
 						      bias,
 						      bias ? SPYREGEN_RELU : SPYREGEN_NONE,
+						      0,
+						      0,
 						      0,
 						      0 };
 			int8_t *a = malloc((size_t)m * k), *b = malloc((size_t)k * n);
@@ -632,7 +652,7 @@ static void test_layout(void **state)
 
 static void test_refuses(void **state)
 {
-	struct spyregen_matmul mm = { 0, 1, 1, 0, 0, false, 0, 0, 0 };
+	struct spyregen_matmul mm = { 0, 1, 1, 0, 0, false, 0, 0, 0, 0, 0 };
 	struct spyregen_elementwise e = { SPYREGEN_ADD, 1, 1, SPYRE_SENINT8, 0, 0, 0 };
 	struct spyregen_row r = { SPYREGEN_SOFTMAX, 1, 1u << 24, SPYRE_IEEE_FP32, 0 };
 	char err[200] = "";
@@ -648,6 +668,11 @@ static void test_refuses(void **state)
 	mm.in = SPYRE_SEN169_FP16;
 	mm.m = 1u << 31;
 	assert_null(spyregen_matmul(&mm, err));
+	mm.m = 64;
+	mm.split_m = 8;
+	mm.split_n = 5;
+	assert_null(spyregen_matmul(&mm, err));
+	assert_non_null(strstr(err, "divide"));
 	assert_null(spyregen_elementwise(&e, err));
 	assert_null(spyregen_row(&r, err));
 	assert_non_null(strstr(err, "LX"));
@@ -676,6 +701,7 @@ int main(void)
 		cmocka_unit_test(test_layout),
 		cmocka_unit_test(test_refuses),
 		cmocka_unit_test(test_matmul_shapes),
+		cmocka_unit_test(test_matmul_split),
 		cmocka_unit_test(test_matmul_formats),
 		cmocka_unit_test(test_matmul_activations),
 		cmocka_unit_test(test_matmul_cores),

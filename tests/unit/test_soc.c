@@ -16,6 +16,7 @@
 #include "pt.h"
 #include "spyregen.h"
 #include "test_soc_env.h"
+#include "vec.h"
 
 #define R0 SPYRE_LAR0
 #define B0 SPYRE_LBR0
@@ -399,6 +400,97 @@ static void test_pt(void **state)
 	env_free(&e);
 }
 
+/* A DL16 accumulator by its definition: rounded after each step of 64, then added in fp32. */
+static uint32_t dl16_chunk(const uint16_t *a, const uint16_t *w, enum spyre_format f, bool onto, uint32_t row)
+{
+	float sum = 0;
+	unsigned int k;
+
+	for (k = 0; k < 64; k++) {
+		sum = fmaf(widen(a, k, f), widen(w, k * 64, f), sum);
+		sum = spyre_f32(spyre_dl16_to_f32(spyre_f32_to_dl16(spyre_f32_bits(sum))));
+	}
+	sum = onto ? spyre_f32(row) + sum : sum;
+	return isnan(sum) ? SPYRE_F32_NAN : spyre_f32_bits(sum);
+}
+
+static void test_pt_dl16(void **state)
+{
+	static const enum spyre_format fmts[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16 };
+	static uint32_t rows[7][64] __attribute__((aligned(64))), was[7][64];
+	static uint16_t a[7 * 64], w[64 * 64];
+	static struct pt_tile tile;
+	const struct pt_ops *const *o;
+	struct spyre_soc_config cfg = {
+		.threads = 1, .cores = 1, .core_hz = SPYRE_CORE_HZ, .soc_hz = SPYRE_SOC_HZ, .accumulate_dl16 = true,
+	};
+	unsigned int fi, onto, i, n, differ = 0;
+	struct env e;
+	struct bench b;
+	uint16_t *in;
+	uint32_t *out, got;
+
+	(void)state;
+	for (fi = 0; fi < 3; fi++) {
+		for (onto = 0; onto < 2; onto++) {
+			random_floats(a, 7 * 64, fmts[fi]);
+			random_floats(w, 64 * 64, fmts[fi]);
+			random_floats(was, 7 * 64, SPYRE_IEEE_FP32);
+			a[3] = 0x7fff;	/* a NaN in all of them */
+			for (o = spyre_pt_ops_all(); *o; o++) {
+				memcpy(rows, was, sizeof(rows));
+				(*o)->load(&tile, (uint8_t *)w, fmts[fi]);
+				(*o)->mm_dl16(rows[0], (uint8_t *)a, 7, &tile, fmts[fi], onto);
+				for (i = 0; i < 7 * 64; i++) {
+					got = rows[i / 64][i % 64];
+					got = isnan(spyre_f32(got)) ? SPYRE_F32_NAN : got;
+					assert_int_equal(got, dl16_chunk(a + i / 64 * 64, w + i % 64, fmts[fi], onto,
+									 was[i / 64][i % 64]));
+				}
+			}
+		}
+	}
+
+	/* Two chunks of k on a card that is configured for it. */
+	env_init(&e, 1);
+	spyre_soc_free(e.soc);
+	e.soc = spyre_soc_new(&cfg);
+	in = (void *)env_map(&e, 0, 192 * 128);
+	random_floats(in, 192 * 64, SPYRE_SEN169_FP16);
+	env_map(&e, 1, 128 * 128);
+	begin(&b, 0, 0, 192, 128);
+	b.pt = unit(&b, SPYRE_UNIT_PT);
+	sp_ld(b.job, b.lxlu, R0, NOREG, SPYRE_FIFO_LXLU_PTW, 64, 128, 8192);
+	sp_ld(b.job, b.lxlu, R0, NOREG, SPYRE_FIFO_LXLU_PT, 64, 128, 8192);
+	sp_ld(b.job, b.lxlu, R0, NOREG, SPYRE_FIFO_LXLU_PTW, 64, 128, -8192);
+	sp_ld(b.job, b.lxlu, R0, NOREG, SPYRE_FIFO_LXLU_PT, 64, 128, 0);
+	sp_pt_ldw(b.job, b.pt, 0, SPYRE_SEN169_FP16, SPYRE_FIFO_LXLU_PTW);
+	sp_pt_mm(b.job, b.pt, 0, SPYRE_SEN169_FP16, false, SPYRE_FIFO_LXLU_PT, 64, 0);
+	sp_pt_ldw(b.job, b.pt, 1, SPYRE_SEN169_FP16, SPYRE_FIFO_LXLU_PTW);
+	sp_pt_mm(b.job, b.pt, 1, SPYRE_SEN169_FP16, true, SPYRE_FIFO_LXLU_PT, 64, 0);
+	sp_pt_psout(b.job, b.pt, SPYRE_FIFO_PT_LXSU, 64, 0);
+	sp_st(b.job, b.lxsu, R0, NOREG, SPYRE_FIFO_PT_LXSU, 128, 128, 0);
+	end(&b, &e);
+	run_ok(&e);
+	out = (uint32_t *)e.seg[1];
+	for (i = 0; i < 64; i++) {
+		for (n = 0; n < 64; n++) {
+			uint32_t first = dl16_chunk(in + (64 + i) * 64, in + n, SPYRE_SEN169_FP16, false, 0);
+			float exact = 0;
+
+			assert_int_equal(out[i * 64 + n], dl16_chunk(in + (64 + i) * 64, in + 128 * 64 + n,
+								      SPYRE_SEN169_FP16, true, first));
+			for (fi = 0; fi < 64; fi++)
+				exact = fmaf(widen(in, (64 + i) * 64 + fi, SPYRE_SEN169_FP16),
+					     widen(in, fi * 64 + n, SPYRE_SEN169_FP16), exact);
+			differ += first != spyre_f32_bits(exact);
+		}
+	}
+	/* It is another arithmetic than the default one. */
+	assert_true(differ > 2048);
+	env_free(&e);
+}
+
 /* NaN rows of floats become canonical before integers are added to them. */
 static void test_pt_nan_to_int(void **state)
 {
@@ -542,6 +634,104 @@ static void test_vec_odd(void **state)
 		assert_int_equal(out[38 * 32 + k], 0);
 	assert_memory_equal(out + 39 * 32, in + 255 * 32, 128);
 	env_free(&e);
+}
+
+/* Order of values as RRANK has it: NaN on top, zeros equal. */
+static bool before(uint32_t a, unsigned int i, uint32_t b, unsigned int k)
+{
+	bool na = isnan(spyre_f32(a)), nb = isnan(spyre_f32(b));
+
+	if (na != nb)
+		return na;
+	if (!na && spyre_f32(a) != spyre_f32(b))
+		return spyre_f32(a) > spyre_f32(b);
+	return i < k;
+}
+
+/* Operations across lanes, by their definitions one lane at a time. */
+static void test_lanes(void **state)
+{
+	static const uint32_t odd[] = { 0, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x3f800000,
+					0xbf800000, 1, 0x80000001, 0x7f7fffff };
+	unsigned int n = 40, i, k, s;
+	uint32_t *in, *out, t[64], o[64];
+	struct env e;
+	struct bench b;
+
+	(void)state;
+	env_init(&e, 1);
+	in = (void *)env_map(&e, 0, 4 * n * 128);
+	random_floats(in, 2 * n * 64, SPYRE_IEEE_FP32);
+	for (i = 0; i < 2 * n * 64; i++) {
+		if (i / 128 % 4 == 1 && !(rnd() & 3))
+			in[i] = odd[rnd() % 11];
+		else if (i / 128 % 4 == 2)
+			in[i] = (rnd() & 1) << 31 | 0x3f800000 | (rnd() & 3) << 22;
+	}
+	/* One row whose first lane alone is a NaN with a payload. */
+	in[3 * 128] = 0x7f923456;
+	env_map(&e, 1, (3 * n + 4) * 2 * 128);
+	begin(&b, 0, 0, 4 * n, (3 * n + 4) * 2);
+	b.sfp = unit(&b, SPYRE_UNIT_SFP);
+	sp_loop(b.job, b.lxlu, n);
+	sp_ld(b.job, b.lxlu, R0, NOREG, SPYRE_FIFO_LXLU_SFP0, 2, 128, 256);
+	sp_ld(b.job, b.lxlu, R0, NOREG, SPYRE_FIFO_LXLU_SFP1, 2, 128, 256);
+	sp_end(b.job, b.lxlu);
+	sp_loop(b.job, b.sfp, n);
+	sp_vec(b.job, b.sfp, SPYRE_OP_MOV, 1, F(LXLU_SFP0), 0, 0, 1, 0, SPYRE_FMTS(SPYRE_IEEE_FP32, 0, 0, 0));
+	sp_vec(b.job, b.sfp, SPYRE_OP_SCAN, F(SFP_LXSU), 1, 0, 0, 1, 0, SPYRE_FMTS(0, 0, 0, SPYRE_IEEE_FP32));
+	sp_vec(b.job, b.sfp, SPYRE_OP_RRANK, F(SFP_LXSU), 1, 0, 0, 1, 0, SPYRE_FMTS(0, 0, 0, SPYRE_IEEE_INT32));
+	sp_vec(b.job, b.sfp, SPYRE_OP_SHUF, F(SFP_LXSU), 1, F(LXLU_SFP1), 0, 1, 0,
+	       SPYRE_FMTS(0, SPYRE_IEEE_INT32, 0, SPYRE_IEEE_INT32));
+	sp_end(b.job, b.sfp);
+	sp_vec(b.job, b.sfp, SPYRE_OP_IOTA, F(SFP_LXSU), 0, 0, 0, 2, (uint32_t)-5, SPYRE_FMTS(0, 0, 0, SPYRE_IEEE_INT32));
+	sp_vec(b.job, b.sfp, SPYRE_OP_LMASK, F(SFP_LXSU), 0, 50, 0, 1, 9, SPYRE_FMTS(0, 0, 0, SPYRE_IEEE_FP32));
+	sp_vec(b.job, b.sfp, SPYRE_OP_LMASK, F(SFP_LXSU), 0, 0, 0, 1, 64, SPYRE_FMTS(0, 0, 0, SPYRE_IEEE_FP32));
+	sp_st(b.job, b.lxsu, R0, NOREG, SPYRE_FIFO_SFP_LXSU, (3 * n + 4) * 2, 128, 0);
+	end(&b, &e);
+	run_ok(&e);
+	out = (uint32_t *)e.seg[1];
+	for (i = 0; i < n; i++, in += 128, out += 192) {
+		memcpy(t, in, sizeof(t));
+		for (s = 1; s < 64; s *= 2) {
+			memcpy(o, t, sizeof(o));
+			for (k = s; k < 64; k++)
+				t[k] = spyre_f32_bits(spyre_f32(o[k]) + spyre_f32(o[k - s]));
+		}
+		for (k = 0; k < 64; k++) {
+			unsigned int rank = 0;
+
+			assert_int_equal(out[k], isnan(spyre_f32(t[k])) ? SPYRE_F32_NAN : t[k]);
+			for (s = 0; s < 64; s++)
+				rank += s != k && before(in[s], s, in[k], k);
+			assert_int_equal(out[64 + k], rank);
+			assert_int_equal(out[128 + k], in[in[64 + k] & 63]);
+		}
+	}
+	for (k = 0; k < 64; k++) {
+		assert_int_equal((int32_t)out[k], (int)k - 5);
+		assert_int_equal(out[64 + k], out[k]);
+		assert_int_equal(out[128 + k], k >= 9 && k < 59 ? 0x3f800000 : 0);
+		assert_int_equal(out[192 + k], 0);
+	}
+	env_free(&e);
+}
+
+/* Every vector operation of the table has code on every kind of host, and nothing else has. */
+static void test_vec_complete(void **state)
+{
+	const struct vec_ops *const *v;
+	unsigned int op;
+
+	(void)state;
+	for (v = spyre_vec_ops_all(); *v; v++) {
+		for (op = 0; op < 256; op++) {
+			const struct isa_op *o = isa_op(op);
+
+			if (!(*v)->op[op] != !(o && isa_is_vector(o)))
+				fail_msg("%s: operation 0x%02x", (*v)->name, op);
+		}
+	}
 }
 
 /* --- Cores ---------------------------------------------------------------------------------- */
@@ -1174,8 +1364,8 @@ static void test_random(void **state)
 
 			c = rnd() % RC;
 			x = rnd() & 1;
-			w = spyre_job_fifo_writer[f];
-			r = spyre_job_fifo_reader[f];
+			w = isa_fifos[f].writer;
+			r = isa_fifos[f].reader;
 			to = f != SPYRE_FIFO_RING ? c : x ? (c + RC - 1) % RC : (c + 1) % RC;
 			/* A ring's both ends are in one kind of unit: what it writes must fit before it reads. */
 			if (f == SPYRE_FIFO_RING)
@@ -1264,9 +1454,12 @@ int main(void)
 		cmocka_unit_test(test_l0),
 		cmocka_unit_test(test_pt_kernels),
 		cmocka_unit_test(test_pt),
+		cmocka_unit_test(test_pt_dl16),
 		cmocka_unit_test(test_pt_nan_to_int),
 		cmocka_unit_test(test_vec),
 		cmocka_unit_test(test_vec_odd),
+		cmocka_unit_test(test_lanes),
+		cmocka_unit_test(test_vec_complete),
 		cmocka_unit_test(test_cores),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_keep_lx),

@@ -24,3 +24,18 @@ $(B)/tools/spyre-bench-blas: $(B)/tools/bench/blas.o
 ALL += $(B)/tools/spyre-bench-guest $(B)/tools/spyre-bench-blas
 BENCH := tools/spyre-bench --build $(B)
 -include $(bench_obj:.o=.d)
+
+# The published cases against the model: no card, no virtual machine.
+timing_src := $(wildcard tools/bench/timing/*.c)
+timing_obj := $(timing_src:%.c=$(B)/%.o)
+
+$(timing_obj): $(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(INC) $(MODEL_INC) $(SPYREPROG_INC) -MMD -MP -c -o $@ $<
+
+$(B)/tools/spyre-bench-timing: $(timing_obj) $(SPYREPROG) $(MODEL_LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lm
+
+ALL += $(B)/tools/spyre-bench-timing
+-include $(timing_obj:.o=.d)

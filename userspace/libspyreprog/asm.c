@@ -157,7 +157,7 @@ static int text_done(struct as *a, struct scan *s)
 		s->line = a->text_line;
 		return scan_fail(s, s->start,
 				 "the program that begins here does not end in %sRETURN",
-				 unit_prefix((unsigned int)a->unit));
+				 isa_prefixes[a->unit]);
 	}
 	return 0;
 }

@@ -256,7 +256,7 @@ static int fifo_by_name(const char *w, size_t n)
 	unsigned int i;
 
 	for (i = 0; i < SPYRE_FIFOS; i++)
-		if (strlen(fifos[i].name) == n && !memcmp(fifos[i].name, w, n))
+		if (strlen(isa_fifos[i].name) == n && !memcmp(isa_fifos[i].name, w, n))
 			return (int)i;
 	return -1;
 }
@@ -265,17 +265,18 @@ static int check_fifo(struct scan *s, const char *at, int unit, unsigned int f, 
 {
 	if (unit < 0)
 		return 0;
-	if ((flags & OP_WRITES) && fifos[f].writer != unit)
-		return scan_fail(s, at, "%s is written by %s, not by %s", fifos[f].name,
-				 spyreprog_unit_name(fifos[f].writer),
+	if ((flags & ISA_WRITES) && isa_fifos[f].writer != unit)
+		return scan_fail(s, at, "%s is written by %s, not by %s", isa_fifos[f].name,
+				 spyreprog_unit_name(isa_fifos[f].writer),
 				 spyreprog_unit_name((unsigned int)unit));
-	if ((flags & (OP_READS | OP_LOAD_PORT)) && fifos[f].reader != unit)
-		return scan_fail(s, at, "%s is read by %s, not by %s", fifos[f].name,
-				 spyreprog_unit_name(fifos[f].reader),
+	if ((flags & (ISA_READS | ISA_LOAD_PORT)) && isa_fifos[f].reader != unit)
+		return scan_fail(s, at, "%s is read by %s, not by %s", isa_fifos[f].name,
+				 spyreprog_unit_name(isa_fifos[f].reader),
 				 spyreprog_unit_name((unsigned int)unit));
-	if ((flags & (OP_READS | OP_LOAD_PORT)) && fifos[f].load_port != !!(flags & OP_LOAD_PORT))
-		return scan_fail(s, at, "%s %s PT's load port (LDW)", fifos[f].name,
-				 fifos[f].load_port ? "leads to" : "does not lead to");
+	if ((flags & (ISA_READS | ISA_LOAD_PORT)) &&
+	    isa_fifos[f].load_port != !!(flags & ISA_LOAD_PORT))
+		return scan_fail(s, at, "%s %s PT's load port (LDW)", isa_fifos[f].name,
+				 isa_fifos[f].load_port ? "leads to" : "does not lead to");
 	return 0;
 }
 
@@ -297,7 +298,7 @@ static int scan_fmt(struct scan *s, uint8_t *fmt)
 }
 
 /* V3, const5, imm:VALUE, none, or FIFO/FORMAT[/half]. */
-static int scan_operand(struct scan *s, int unit, const struct opinfo *o, bool dst, uint8_t *opnd,
+static int scan_operand(struct scan *s, int unit, const struct isa_op *o, bool dst, uint8_t *opnd,
 			uint8_t *fmt, struct spyre_insn *in, bool *have_imm)
 {
 	const char *w;
@@ -330,7 +331,7 @@ static int scan_operand(struct scan *s, int unit, const struct opinfo *o, bool d
 					 "const127 cannot be an operand; order the constants anew");
 		return 0;
 	}
-	if (!dst && !(o->flags & OP_IMM_OWN) && n == 3 && !memcmp(w, "imm", 3)) {
+	if (!dst && !(o->flags & ISA_IMM_OWN) && n == 3 && !memcmp(w, "imm", 3)) {
 		if (!scan_char(s, '='))
 			return scan_fail(s, s->p, "expected imm=VALUE");
 		if (scan_bits(s, &bits))
@@ -346,10 +347,10 @@ static int scan_operand(struct scan *s, int unit, const struct opinfo *o, bool d
 	if (f < 0)
 		return scan_fail(s, w, "'%.*s' is no operand: V0 to V15, FIFO/FORMAT, %s", (int)n,
 				 w, dst ? "none" : "constN, imm=VALUE");
-	if (check_fifo(s, w, unit, (unsigned int)f, dst ? OP_WRITES : OP_READS))
+	if (check_fifo(s, w, unit, (unsigned int)f, dst ? ISA_WRITES : ISA_READS))
 		return -1;
 	if (!scan_char(s, '/'))
-		return scan_fail(s, s->p, "expected %s/FORMAT", fifos[f].name);
+		return scan_fail(s, s->p, "expected %s/FORMAT", isa_fifos[f].name);
 	if (scan_fmt(s, fmt))
 		return -1;
 	if (scan_char(s, '/')) {
@@ -361,38 +362,20 @@ static int scan_operand(struct scan *s, int unit, const struct opinfo *o, bool d
 	return 0;
 }
 
-static void put(struct spyre_insn *in, unsigned int where, uint32_t v)
+static void put(struct spyre_insn *in, unsigned int at, uint32_t v)
 {
-	switch (where) {
-	case W_A: in->a = (uint8_t)v; break;
-	case W_B: in->b = (uint8_t)v; break;
-	case W_C: in->c = (uint8_t)v; break;
-	case W_D: in->d = (uint8_t)v; break;
-	case W_N: in->n = (uint16_t)v; break;
-	case W_IMM: in->imm = v; break;
-	case W_IMM2: in->imm2 = v; break;
+	switch (at) {
+	case ISA_A: in->a = (uint8_t)v; break;
+	case ISA_B: in->b = (uint8_t)v; break;
+	case ISA_C: in->c = (uint8_t)v; break;
+	case ISA_D: in->d = (uint8_t)v; break;
+	case ISA_N: in->n = (uint16_t)v; break;
+	case ISA_IMM: in->imm = v; break;
+	case ISA_IMM2: in->imm2 = v; break;
 	}
 }
 
-static uint32_t get(const struct spyre_insn *in, unsigned int where)
-{
-	switch (where) {
-	case W_A: return in->a;
-	case W_B: return in->b;
-	case W_C: return in->c;
-	case W_D: return in->d;
-	case W_N: return in->n;
-	case W_IMM: return in->imm;
-	default: return in->imm2;
-	}
-}
-
-static unsigned int fmt_shift(unsigned int where)
-{
-	return where == W_A ? 24 : (where - W_B) * 8u;
-}
-
-static int parse_field(struct scan *s, int unit, const struct opinfo *o, const struct field *f,
+static int parse_field(struct scan *s, int unit, const struct isa_op *o, const struct isa_field *f,
 		       struct spyre_insn *in, bool *have_imm)
 {
 	const char *at;
@@ -406,7 +389,7 @@ static int parse_field(struct scan *s, int unit, const struct opinfo *o, const s
 	scan_space(s);
 	at = s->p;
 	switch (f->kind) {
-	case K_COUNT:
+	case ISA_COUNT:
 		if (s->p < s->end && !isdigit((unsigned char)*s->p)) {
 			in->c = 1;
 			return scan_reg(s, SPYRE_LCR0, SPYRE_LCR0 + 3, false, &in->b);
@@ -415,56 +398,58 @@ static int parse_field(struct scan *s, int unit, const struct opinfo *o, const s
 			return -1;
 		in->imm = (uint32_t)u;
 		return 0;
-	case K_REG:
-	case K_REG_OR_NONE:
-		if (scan_reg(s, 0, SPYRE_REGS - 1, f->kind == K_REG_OR_NONE, &r))
+	case ISA_REG:
+	case ISA_REG_OR_NONE:
+		if (scan_reg(s, 0, SPYRE_REGS - 1, f->kind == ISA_REG_OR_NONE, &r))
 			return -1;
 		v = r;
 		break;
-	case K_LAR:
-	case K_LBR:
-	case K_EAR:
-		i = f->kind == K_LAR ? SPYRE_LAR0 : f->kind == K_LBR ? SPYRE_LBR0 : SPYRE_EAR0;
-		if (scan_reg(s, (unsigned int)i, (unsigned int)i + 3, f->kind == K_LBR, &r))
+	case ISA_LAR:
+	case ISA_LBR:
+	case ISA_EAR:
+		i = f->kind == ISA_LAR ? SPYRE_LAR0 : f->kind == ISA_LBR ? SPYRE_LBR0 : SPYRE_EAR0;
+		if (scan_reg(s, (unsigned int)i, (unsigned int)i + 3, f->kind == ISA_LBR, &r))
 			return -1;
 		v = r;
 		break;
-	case K_U8:
-	case K_U16:
-	case K_U32:
-		if (scan_range(s, f->name, f->min, f->max ? f->max : 0xffffffffu, &u))
+	case ISA_NUM:
+		if (scan_range(s, f->name, f->min, f->max, &u))
 			return -1;
 		v = (uint32_t)u;
 		break;
-	case K_BOOL:
+	case ISA_BOOL:
 		if (scan_range(s, f->name, 0, 1, &u))
 			return -1;
 		v = (uint32_t)u;
 		break;
-	case K_TAG:
+	case ISA_TAG:
 		if (scan_range(s, f->name, 0, SPYRE_TAGS - 1, &u))
 			return -1;
 		v = (uint32_t)u;
 		break;
-	case K_TILE:
+	case ISA_TILE:
 		if (scan_range(s, f->name, 0, 7, &u))
 			return -1;
 		v = (uint32_t)u;
 		break;
-	case K_GROUP:
+	case ISA_GROUP:
 		if (scan_range(s, f->name, 0, SPYRE_JOB_GROUPS - 1, &u))
 			return -1;
 		v = (uint32_t)u;
 		break;
-	case K_S32:
+	case ISA_S32:
+	case ISA_STRIDE:
 		if (scan_s32(s, f->name, &v))
 			return -1;
+		if (f->kind == ISA_STRIDE && v % SPYRE_STICK)
+			return scan_fail(s, at, "%s is %d; it must be a multiple of %u", f->name,
+					 (int32_t)v, SPYRE_STICK);
 		break;
-	case K_CORES:
+	case ISA_CORES:
 		if (scan_cores(s, &v))
 			return -1;
 		break;
-	case K_FIFO:
+	case ISA_FIFO:
 		n = scan_word(s, &w);
 		i = fifo_by_name(w, n);
 		if (i < 0)
@@ -473,22 +458,22 @@ static int parse_field(struct scan *s, int unit, const struct opinfo *o, const s
 			return -1;
 		v = (uint32_t)i;
 		break;
-	case K_FMT:
+	case ISA_FMT:
 		if (scan_fmt(s, &r))
 			return -1;
 		v = r;
 		break;
-	case K_DST:
-	case K_SRC:
-		if (scan_operand(s, unit, o, f->kind == K_DST, &r, &fmt, in, have_imm))
+	case ISA_DST:
+	case ISA_SRC:
+		if (scan_operand(s, unit, o, f->kind == ISA_DST, &r, &fmt, in, have_imm))
 			return -1;
 		v = r;
-		in->imm2 |= (uint32_t)fmt << fmt_shift(f->where);
+		in->imm2 |= (uint32_t)fmt << isa_fmt_shift(f->at);
 		break;
 	default:
 		return scan_fail(s, at, "internal: field kind %u", f->kind);
 	}
-	put(in, f->where, v);
+	put(in, f->at, v);
 	return 0;
 }
 
@@ -519,9 +504,9 @@ static int parse_raw(struct scan *s, struct spyre_insn *out)
 
 int insn_parse(struct scan *s, int unit, struct spyre_insn *out)
 {
-	const char *prefix = unit < 0 ? "" : unit_prefix((unsigned int)unit);
+	const char *prefix = unit < 0 ? "" : isa_prefixes[unit];
 	size_t plen = strlen(prefix), n, flen, bare;
-	const struct opinfo *o = NULL;
+	const struct isa_op *o = NULL;
 	const char *w, *fw;
 	bool have_imm = false;
 	uint32_t seen = 0;
@@ -547,10 +532,10 @@ int insn_parse(struct scan *s, int unit, struct spyre_insn *out)
 				 unit >= 0 ? spyreprog_unit_name((unsigned int)unit) : "");
 	if (!scan_char(s, ':') || !scan_char(s, ':'))
 		return scan_fail(s, s->p, "expected '::' after the instruction");
-	out->op = o->op;
-	for (i = 0; o->f[i].kind; i++)
-		if (o->f[i].optional)
-			put(out, o->f[i].where, o->f[i].fallback);
+	out->op = o->code;
+	for (i = 0; o->fields[i].kind; i++)
+		if (o->fields[i].optional)
+			put(out, o->fields[i].at, o->fields[i].fallback);
 	while (!scan_end(s)) {
 		flen = scan_word(s, &fw);
 		if (!flen || !scan_char(s, ':'))
@@ -561,20 +546,22 @@ int insn_parse(struct scan *s, int unit, struct spyre_insn *out)
 			out->be = (uint8_t)be;
 			continue;
 		}
-		for (i = 0; o->f[i].kind; i++)
-			if (strlen(o->f[i].name) == flen && !memcmp(o->f[i].name, fw, flen))
+		for (i = 0; o->fields[i].kind; i++)
+			if (strlen(o->fields[i].name) == flen &&
+			    !memcmp(o->fields[i].name, fw, flen))
 				break;
-		if (!o->f[i].kind)
+		if (!o->fields[i].kind)
 			return scan_fail(s, fw, "%s has no field '%.*s'", o->name, (int)flen, fw);
 		if (seen >> i & 1)
 			return scan_fail(s, fw, "field '%.*s' is given twice", (int)flen, fw);
 		seen |= 1u << i;
-		if (parse_field(s, unit, o, &o->f[i], out, &have_imm))
+		if (parse_field(s, unit, o, &o->fields[i], out, &have_imm))
 			return -1;
 	}
-	for (i = 0; o->f[i].kind; i++)
-		if (!o->f[i].optional && !(seen >> i & 1))
-			return scan_fail(s, s->p, "%s needs the field '%s'", o->name, o->f[i].name);
+	for (i = 0; o->fields[i].kind; i++)
+		if (!o->fields[i].optional && !(seen >> i & 1))
+			return scan_fail(s, s->p, "%s needs the field '%s'", o->name,
+					 o->fields[i].name);
 	return 0;
 }
 
@@ -590,7 +577,7 @@ static void print_reg(FILE *out, uint32_t r, unsigned int base)
 		fprintf(out, "%u", r - base);
 }
 
-static void print_operand(FILE *out, const struct opinfo *o, uint32_t v, uint32_t fmt,
+static void print_operand(FILE *out, const struct isa_op *o, uint32_t v, uint32_t fmt,
 			  const struct spyre_insn *in)
 {
 	if (v < SPYRE_VREGS) {
@@ -599,7 +586,7 @@ static void print_operand(FILE *out, const struct opinfo *o, uint32_t v, uint32_
 		fputs("none", out);
 	} else if (v == SPYRE_OPND_IMM) {
 		fputs("imm=", out);
-		print_bits(out, in->imm, o->flags & OP_IMM_FP32);
+		print_bits(out, in->imm, o->flags & ISA_IMM_FP32);
 	} else if (v >= SPYRE_OPND_CONST(0)) {
 		fprintf(out, "const%u", v - SPYRE_OPND_CONST(0));
 	} else {
@@ -611,51 +598,52 @@ static void print_operand(FILE *out, const struct opinfo *o, uint32_t v, uint32_
 	}
 }
 
-static void print_table(FILE *out, int unit, const struct opinfo *o, const struct spyre_insn *in)
+static void print_table(FILE *out, int unit, const struct isa_op *o, const struct spyre_insn *in)
 {
-	const struct field *f;
+	const struct isa_field *f;
 
-	fprintf(out, "%s%s :: be:%u", unit < 0 ? "" : unit_prefix((unsigned int)unit), o->name,
+	fprintf(out, "%s%s :: be:%u", unit < 0 ? "" : isa_prefixes[unit], o->name,
 		in->be);
-	for (f = o->f; f->kind; f++) {
-		uint32_t v = get(in, f->where);
+	for (f = o->fields; f->kind; f++) {
+		uint32_t v = ISA_GET(in, f->at);
 
 		fprintf(out, " %s:", f->name);
 		switch (f->kind) {
-		case K_COUNT:
+		case ISA_COUNT:
 			if (in->c)
 				fputs(in->b < SPYRE_REGS ? spyreprog_reg_name(in->b) : "?", out);
 			else
 				fprintf(out, "%u", v);
 			break;
-		case K_REG:
-		case K_REG_OR_NONE:
+		case ISA_REG:
+		case ISA_REG_OR_NONE:
 			print_reg(out, v, SPYRE_REGS);
 			break;
-		case K_LAR:
+		case ISA_LAR:
 			print_reg(out, v, SPYRE_LAR0);
 			break;
-		case K_LBR:
+		case ISA_LBR:
 			print_reg(out, v, SPYRE_LBR0);
 			break;
-		case K_EAR:
+		case ISA_EAR:
 			print_reg(out, v, SPYRE_EAR0);
 			break;
-		case K_S32:
+		case ISA_S32:
+		case ISA_STRIDE:
 			fprintf(out, "%d", (int32_t)v);
 			break;
-		case K_CORES:
+		case ISA_CORES:
 			print_cores(out, v);
 			break;
-		case K_FIFO:
+		case ISA_FIFO:
 			fputs(spyreprog_fifo_name(v) ? spyreprog_fifo_name(v) : "?", out);
 			break;
-		case K_FMT:
+		case ISA_FMT:
 			fputs(spyreprog_format_name(v) ? spyreprog_format_name(v) : "?", out);
 			break;
-		case K_DST:
-		case K_SRC:
-			print_operand(out, o, v, in->imm2 >> fmt_shift(f->where) & 0xff, in);
+		case ISA_DST:
+		case ISA_SRC:
+			print_operand(out, o, v, in->imm2 >> isa_fmt_shift(f->at) & 0xff, in);
 			break;
 		default:
 			fprintf(out, "%u", v);
@@ -665,7 +653,7 @@ static void print_table(FILE *out, int unit, const struct opinfo *o, const struc
 
 void insn_print(FILE *out, int unit, const struct spyre_insn *in)
 {
-	const struct opinfo *o = op_by_code(in->op);
+	const struct isa_op *o = isa_op(in->op);
 	struct spyreprog_err err;
 	struct spyre_insn again;
 	char buf[400];

@@ -6,10 +6,12 @@
  * corelet 1 stays idle). A unit's partial sums stay in PT for the whole of k, so nothing is spilled
  * and k ascends in one chain. Cores form a grid of gm x gn; each has cm x cn units, columns inside.
  *
- * Along k a unit goes through LX in chunks of kc tiles. Two ways to use LX:
+ * Along k a unit goes through LX in chunks of kc tiles. Three ways to use LX:
  *
  *  resident  the core's whole slice of b lies in LX, read once; of a one panel of rb rows lies
  *            there, used by all column units and replaced chunk by chunk behind the last of them;
+ *  panel     the same panel of a, while b streams through a ring of chunks, read again for each
+ *            row block;
  *  ring      a and b both stream through a ring of chunks, read again for each unit.
  *
  * L3LU waits for a free chunk (tags FREE, one per corelet), loads, and says so (tags LOADED). LXLU
@@ -32,7 +34,8 @@ struct plan {
 	uint32_t cm, cn;		/* units of the busiest core */
 	uint32_t kt, kc;		/* tiles of k; tiles of a chunk */
 	uint32_t chunks, slots;		/* chunks of a unit; slots of the ring */
-	bool resident, multicast;
+	bool resident, panel;		/* b's slice, a's panel lies in LX whole */
+	bool cast_a, cast_b;		/* multicast to the cores of one row, of one column */
 	uint32_t wc;			/* sticks of one row of 64 results */
 	uint32_t lx_a, lx_b[2], lx_stage[2], lx_bias, lx_size;
 	double cost;
@@ -58,7 +61,7 @@ static uint32_t up(uint32_t v, uint32_t to)
 /* Places everything in LX; false when it does not fit. */
 static bool place(struct plan *pl)
 {
-	uint64_t a = (uint64_t)(pl->resident ? pl->kt : pl->slots * pl->kc) * pl->rb * SPYRE_STICK;
+	uint64_t a = (uint64_t)(pl->panel ? pl->kt : pl->slots * pl->kc) * pl->rb * SPYRE_STICK;
 	uint64_t b = (uint64_t)(pl->resident ? pl->cn * pl->kt : pl->slots * pl->kc) * TILE_BYTES;
 	uint64_t stage = 2ull * pl->rb * pl->wc * SPYRE_STICK, at = 0;
 	unsigned int c;
@@ -87,7 +90,7 @@ static bool chunk(struct plan *pl)
 	static const uint32_t slots[] = { 8, 6, 4, 3, 2, 1 };
 	uint32_t kc, i;
 
-	pl->resident = true;
+	pl->resident = pl->panel = true;
 	pl->kc = pl->kt >= 16 ? 4 : up(pl->kt, 4);
 	pl->chunks = up(pl->kt, pl->kc);
 	pl->slots = pl->chunks;
@@ -95,39 +98,66 @@ static bool chunk(struct plan *pl)
 		return true;
 	pl->resident = false;
 	/* Slots must divide the chunks of a unit, so that every unit starts at slot 0. */
-	for (i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
-		for (kc = pl->kt < 8 ? pl->kt : 8; kc; kc--) {
-			pl->kc = kc;
-			pl->chunks = up(pl->kt, kc);
-			pl->slots = slots[i];
-			if (pl->chunks % pl->slots == 0 && place(pl))
-				return true;
+	for (;; pl->panel = false) {
+		for (i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+			/* A single slot would not overlap loads with arithmetic. */
+			if (pl->panel && slots[i] < 2)
+				break;
+			for (kc = pl->kt < 8 ? pl->kt : 8; kc; kc--) {
+				pl->kc = kc;
+				pl->chunks = up(pl->kt, kc);
+				pl->slots = slots[i];
+				if (pl->chunks % pl->slots == 0 && place(pl))
+					return true;
+			}
 		}
+		if (!pl->panel)
+			return false;
 	}
-	return false;
 }
 
 /*
  * Core cycles, roughly: the slowest of arithmetic, memory (100 bytes a cycle) and one core's loads
- * (8 bytes a cycle), plus a little for all of them and for each instruction.
+ * (11 bytes a cycle, or 28 in multicasts), plus a little for all of them and for each instruction.
  */
 static double cost(const struct plan *pl)
 {
 	double units = (double)pl->cm * pl->cn, cores = (double)pl->gm * pl->gn;
-	double mm = pl->rb * 8.0 > 80 ? pl->rb * 8.0 : 80;
+	/* A tile's activations, or the 64 words of the next tile. */
+	double mm = pl->rb * 10.0 > 90 ? pl->rb * 10.0 : 90;
 	double compute = units * (pl->kt * mm + 2.0 * pl->rb * pl->wc + 400);
 	double a = (double)pl->rb * pl->kt * SPYRE_STICK, b = (double)pl->upu * pl->kt * TILE_BYTES;
 	double c = (double)pl->rb * pl->upu * pl->wc * SPYRE_STICK;
 	double bytes, core;
 
-	a *= pl->resident ? pl->cm : units;
+	a *= pl->panel ? pl->cm : units;
 	b *= pl->resident ? pl->cn : units;
-	core = (a + b) / 8;
-	bytes = pl->multicast ? a * pl->gm + b * pl->gn : (a + b) * cores;
+	core = a / (pl->cast_a ? 28 : 11) + b / (pl->cast_b ? 28 : 11);
+	bytes = a * (pl->cast_a ? pl->gm : cores) + b * (pl->cast_b ? pl->gn : cores);
 	bytes += c * units * cores;
 	bytes /= 100;
 	return fmax(fmax(compute, bytes), core) + 0.1 * (compute + bytes + core) +
 	       units * pl->kt * cores + (pl->resident ? 0 : 100);
+}
+
+/*
+ * Members of a group load alike, so they need equal shares; where groups are too few for both operands, the
+ * one that saves more bytes has them.
+ */
+static void multicasts(const struct spyregen_matmul *mm, struct plan *pl)
+{
+	bool allowed = !(mm->flags & SPYREGEN_NO_MULTICAST);
+	double a = (double)pl->rb * pl->kt * SPYRE_STICK * pl->cm * (pl->panel ? 1 : pl->cn);
+	double b = (double)pl->upu * pl->kt * TILE_BYTES * pl->cn * (pl->resident ? 1 : pl->cm);
+
+	pl->cast_a = allowed && pl->gn > 1 && pl->units % pl->gn == 0 && pl->gm <= SPYRE_JOB_GROUPS;
+	pl->cast_b = allowed && pl->gm > 1 && pl->blocks % pl->gm == 0 && pl->gn <= SPYRE_JOB_GROUPS;
+	if (!pl->cast_a || !pl->cast_b || pl->gm + pl->gn <= SPYRE_JOB_GROUPS)
+		return;
+	if (a * pl->gm * (pl->gn - 1) < b * pl->gn * (pl->gm - 1))
+		pl->cast_a = false;
+	else
+		pl->cast_b = false;
 }
 
 static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint32_t ncores)
@@ -147,16 +177,16 @@ static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint3
 			pl.units = nblocks / pl.upu;
 			for (gm = 1; gm <= ncores && gm <= pl.blocks; gm++) {
 				for (gn = 1; gm * gn <= ncores && gn <= pl.units; gn++) {
+					if ((mm->split_m && gm != mm->split_m) ||
+					    (mm->split_n && gn != mm->split_n))
+						continue;
 					pl.gm = gm;
 					pl.gn = gn;
 					pl.cm = up(pl.blocks, gm);
 					pl.cn = up(pl.units, gn);
-					pl.multicast = !(mm->flags & SPYREGEN_NO_MULTICAST) &&
-						       pl.blocks % gm == 0 && pl.units % gn == 0 &&
-						       (gn > 1 ? gm : 0) + (gm > 1 ? gn : 0) <=
-							       SPYRE_JOB_GROUPS;
 					if (!chunk(&pl))
 						continue;
+					multicasts(mm, &pl);
 					pl.cost = cost(&pl);
 					if (!found || pl.cost < best->cost)
 						*best = pl;
@@ -241,7 +271,7 @@ static void l3_wrap(struct gen *g)
 	const struct plan *pl = &g->pl;
 	unsigned int c;
 
-	if (g->load_a)
+	if (g->load_a && !pl->panel)
 		gen_set(g->job, g->p, SPYRE_LAR0, pl->lx_a);
 	for (c = 0; c < pl->upu && !pl->resident; c++)
 		gen_set(g->job, g->p, SPYRE_LAR0 + 1 + c, pl->lx_b[c]);
@@ -251,8 +281,10 @@ static void l3_unit(struct gen *g, bool a, bool b)
 {
 	g->load_a = a;
 	g->load_b = b;
-	if (a)
+	if (a) {
 		sp_mvreg(g->job, g->p, SPYRE_EAR0, SPYRE_EAR0 + 3, 0);
+		gen_set(g->job, g->p, SPYRE_LAR0, g->pl.lx_a);
+	}
 	ring(g, l3_chunk, l3_wrap);
 	/* The two blocks of a unit lie side by side: skip the other corelet's. */
 	if (b && g->pl.upu == 2) {
@@ -285,15 +317,23 @@ static int l3lu(struct gen *g)
 		      (int32_t)(2 * pl->upu * SPYRE_STICK));
 		sp_end(job, p);
 	}
-	gen_set(job, p, SPYRE_LAR0, pl->lx_a);
 	for (c = 0; c < pl->upu; c++)
 		gen_set(job, p, SPYRE_LAR0 + 1 + c, pl->lx_b[c]);
 	if (!pl->resident) {
 		sp_loop_reg(job, p, SPYRE_LCR0);
 		l3_start_b(g);
-		sp_loop_reg(job, p, SPYRE_LCR0 + 1);
-		l3_unit(g, true, true);
-		sp_end(job, p);
+		if (pl->panel) {
+			l3_unit(g, true, true);
+			if (pl->cn > 1) {
+				sp_loop_reg(job, p, SPYRE_LCR0 + 2);
+				l3_unit(g, false, true);
+				sp_end(job, p);
+			}
+		} else {
+			sp_loop_reg(job, p, SPYRE_LCR0 + 1);
+			l3_unit(g, true, true);
+			sp_end(job, p);
+		}
 		sp_addimm(job, p, SPYRE_EAR0 + 3, down);
 		sp_end(job, p);
 	} else {
@@ -340,7 +380,8 @@ static void lx_chunk(struct gen *g, uint32_t tiles)
 
 static void lx_wrap(struct gen *g)
 {
-	gen_set(g->job, g->p, SPYRE_LAR0, g->pl.lx_a);
+	if (!g->pl.panel)
+		gen_set(g->job, g->p, SPYRE_LAR0, g->pl.lx_a);
 	if (!g->pl.resident)
 		gen_set(g->job, g->p, SPYRE_LAR0 + 1, g->pl.lx_b[g->corelet]);
 }
@@ -357,11 +398,11 @@ static int lxlu(struct gen *g)
 	if (pl->slots > 1)
 		sp_end(job, p);
 	sp_loop_reg(job, p, SPYRE_LCR0);
-	lx_wrap(g);
 	gen_set(job, p, SPYRE_LAR0 + 1, pl->lx_b[g->corelet]);
 	if (g->mm->bias)
 		gen_set(job, p, SPYRE_LAR0 + 2, pl->lx_bias + g->corelet * 2 * SPYRE_STICK);
 	sp_loop_reg(job, p, SPYRE_LCR0 + 1);
+	gen_set(job, p, SPYRE_LAR0, pl->lx_a);
 	ring(g, lx_chunk, lx_wrap);
 	/* Behind the activations, as PE needs it only when the sums come. */
 	if (g->mm->bias)
@@ -572,14 +613,16 @@ struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *er
 		if (avail >> i & 1)
 			used[ncores++] = i;
 	if (!make_plan(mm, pl, ncores))
-		return gen_fail(err, "%u x %u x %u does not fit LX", mm->m, mm->n, mm->k);
+		return gen_fail(err, mm->split_m || mm->split_n ?
+				"%u x %u x %u does not divide as asked among %u cores, or does not fit LX" :
+				"%u x %u x %u does not fit LX", mm->m, mm->n, mm->k, ncores);
 	g.stored = spyregen_rows(mm->m);
 	g.job = spyreprog_job_new();
 	if (!g.job)
 		return gen_fail(err, "out of memory");
 
-	groups_a = pl->multicast && pl->gn > 1;
-	groups_b = pl->multicast && pl->gm > 1;
+	groups_a = pl->cast_a;
+	groups_b = pl->cast_b;
 	for (i = 0; groups_a && i < pl->gm; i++) {
 		for (mask = 0, j = 0; j < pl->gn; j++)
 			mask |= 1u << used[i * pl->gn + j];
@@ -627,7 +670,7 @@ struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *er
 			uint64_t row = (uint64_t)m0 * pl->rb, col = (uint64_t)n0 * pl->upu;
 
 			/* Group numbers are in the text, so multicast needs one for each core. */
-			if (pl->multicast || prog_l3lu < 0) {
+			if (groups_a || groups_b || prog_l3lu < 0) {
 				g.group_a = groups_a ? i : 0;
 				g.group_b = groups_b ? (groups_a ? pl->gm : 0) + j : 0;
 				prog_l3lu = l3lu(&g);

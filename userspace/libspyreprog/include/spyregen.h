@@ -73,6 +73,8 @@ struct spyregen_matmul {
 	enum spyregen_act act;
 	uint32_t cores;		/* mask of cores that may be used, 0: all 32 */
 	uint32_t flags;
+	/* Work division: cores along m and along n; 0: chosen. */
+	uint32_t split_m, split_n;
 };
 
 /* NULL: err (at least 200 bytes) says why. The caller frees the job. */

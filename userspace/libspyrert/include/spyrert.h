@@ -101,7 +101,8 @@ uint32_t spyrert_version(void);
  * dropped), else AIU_WORLD_SIZE, the largest number of cards to show. Backend model:
  * SPYRERT_FIRMWARE, the firmware image (else spyre/spyre-dd2-1.fw in firmware/ below or beside the
  * library's folder, or in /lib/firmware); SPYRERT_MODEL_CARDS, SPYRERT_MODEL_MEMORY (bytes, or with
- * K, M, G), SPYRERT_MODEL_THREADS, SPYRERT_MODEL_TIMING (virtual or off).
+ * K, M, G), SPYRERT_MODEL_THREADS, SPYRERT_MODEL_TIMING (virtual or off),
+ * SPYRERT_MODEL_ACCUMULATE (fp32, or dl16: matrix products sum chunks of 64 in DL16).
  */
 enum spyrert_status spyrert_init(const char *backend, struct spyrert **lib);
 

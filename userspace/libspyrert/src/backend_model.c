@@ -115,6 +115,7 @@ struct model_state {
 	uint64_t memory;
 	unsigned int threads;
 	bool timing_off;
+	bool accumulate_dl16;
 	uint8_t *image;
 	size_t image_size;
 	struct model_card *cards[MAX_CARDS];
@@ -466,6 +467,7 @@ static int card_get(struct model_state *s, int number, struct model_card **out, 
 		.mem_fd = -1,
 		.threads = s->threads,
 		.timing_off = s->timing_off,
+		.accumulate_dl16 = s->accumulate_dl16,
 	};
 	pthread_condattr_t attr;
 	struct model_card *c;
@@ -685,6 +687,16 @@ static int model_init(void **state, char *text, size_t size)
 		if (!s->timing_off && strcmp(env, "virtual")) {
 			snprintf(text, size,
 				 "SPYRERT_MODEL_TIMING is '%s'; it must be virtual or off", env);
+			ret = -EINVAL;
+			goto fail;
+		}
+	}
+	env = getenv("SPYRERT_MODEL_ACCUMULATE");
+	if (env && *env) {
+		s->accumulate_dl16 = !strcmp(env, "dl16");
+		if (!s->accumulate_dl16 && strcmp(env, "fp32")) {
+			snprintf(text, size,
+				 "SPYRERT_MODEL_ACCUMULATE is '%s'; it must be fp32 or dl16", env);
 			ret = -EINVAL;
 			goto fail;
 		}

@@ -150,11 +150,11 @@ RT_PUBLIC int spyrert_ras_format(const struct spyrert_ras *r, char *buf, size_t 
 		    "u",
 		    (unsigned long long)r->addr, r->syndrome, r->mode);
 	if (r->err_code)
-		PUT(",\"program_error\":\"%s\",\"pc\":%u", rt_prog_err_text(r->err_code),
+		PUT(",\"program_error\":\"%s\",\"pc\":%u", isa_err_text(r->err_code),
 		    r->err_pc);
 	if (r->err_code && r->err_core != 0xffff)
 		PUT(",\"core\":%u,\"unit\":\"%s\",\"corelet\":%u", r->err_core,
-		    rt_unit_name(r->err_unit & 0xff), r->err_unit >> 8);
+		    isa_unit_name(r->err_unit & 0xff), r->err_unit >> 8);
 	if (r->nstuck) {
 		PUT(",\"nstuck\":%u,\"stuck\":[", r->nstuck);
 		for (i = 0; i < r->nstuck_listed; i++) {
@@ -162,7 +162,7 @@ RT_PUBLIC int spyrert_ras_format(const struct spyrert_ras *r, char *buf, size_t 
 
 			PUT("%s{\"core\":%u,\"unit\":\"%s\",\"corelet\":%u,\"pc\":%u,\"waits\":%u,"
 			    "\"number\":%u}",
-			    i ? "," : "", s->core, rt_unit_name(s->unit), s->corelet, s->pc,
+			    i ? "," : "", s->core, isa_unit_name(s->unit), s->corelet, s->pc,
 			    s->waits, s->number);
 		}
 		PUT("]");

@@ -24,7 +24,7 @@
 
 #include <spyre/cb.h>
 #include <spyre/fw.h>
-#include <spyre/isa.h>
+#include <spyre/isa_table.h>
 
 #include "backend.h"
 #include "heap.h"
@@ -256,8 +256,6 @@ enum spyrert_status rt_fail(enum spyrert_status status, const char *fmt, ...)
 enum spyrert_status rt_errno(struct rt_session *s, int err, const char *what);
 enum spyrert_status rt_from_card(uint32_t card_status);
 const char *rt_card_status_text(uint32_t card_status);
-const char *rt_prog_err_text(uint32_t err);
-const char *rt_unit_name(uint32_t unit);
 void rt_log(struct spyrert *lib, unsigned int group, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void rt_ras_from_drm(struct spyrert_ras *out, const struct drm_spyre_ras *in);

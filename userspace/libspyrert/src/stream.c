@@ -349,19 +349,23 @@ static void describe(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 			    (uint64_t)(addr & (SPYRE_SEGMENT_SIZE - 1)));
 		PUT(": %s", syndrome < 8 ? syndromes[syndrome] : "?");
 		if (op->kind == SPYRERT_ACTIVITY_COMPUTE && core < SPYRE_CORES)
-			PUT(", core %u %s corelet %u pc %u", core, rt_unit_name(unit & 0xff),
+			PUT(", core %u %s corelet %u pc %u", core, isa_unit_name(unit & 0xff),
 			    unit >> 8, pc);
 		break;
 	case SPYRE_ERR_BAD_PROGRAM:
 	case SPYRE_ERR_PROGRAM:
 		if (!rb)
 			break;
-		PUT(": %s", rt_prog_err_text(code));
+		PUT(": %s", isa_err_text(code));
 		if (core < SPYRE_CORES)
 			PUT(", core %u", core);
 		if ((unit & 0xff) < SPYRE_UNITS && code >= SPYRE_PE_OPCODE)
-			PUT(" %s corelet %u", rt_unit_name(unit & 0xff), unit >> 8);
+			PUT(" %s corelet %u", isa_unit_name(unit & 0xff), unit >> 8);
 		PUT(code >= SPYRE_PE_OPCODE ? ", instruction %u" : ", at byte %u", pc);
+		break;
+	case SPYRE_ERR_CORES:
+		if (core < SPYRE_CORES)
+			PUT(": core %u", core);
 		break;
 	case SPYRE_ERR_DEADLOCK:
 		PUT(": %u units are stuck", e->ras.code ? e->ras.nstuck : rb ? le32toh(rb->nstuck) : 0);
@@ -369,7 +373,7 @@ static void describe(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 			const struct spyrert_stuck *u = &e->ras.stuck[i];
 
 			PUT("; core %u %s corelet %u at pc %u waits %s %u", u->core,
-			    rt_unit_name(u->unit), u->corelet, u->pc,
+			    isa_unit_name(u->unit), u->corelet, u->pc,
 			    u->waits >= 1 && u->waits <= 5 ? waits[u->waits] : "for", u->number);
 		}
 		break;
