@@ -215,8 +215,6 @@ SPYRE_OFFSET(struct spyre_context_table, reserved, 384);
 #define SPYRE_SOC_HZ			560000000u	/* public */
 #define SPYRE_CORE_HZ			1500000000u	/* public planner peak */
 #define SPYRE_MCU_HZ			800000000u	/* emulator-defined */
-#define SPYRE_RING_HZ			1300000000u	/* public (branch notes): 128 bytes a cycle and direction */
-#define SPYRE_FIFO_HZ			1100000000u	/* public (branch notes): FIFO links and SFP ring, a word a cycle */
 
 #define SPYRE_CORES			32u		/* public */
 #define SPYRE_CORELETS			2u		/* public */

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "ref.h"
+#include "ref_num.h"
+#include "time_params.h"
 
 #define NEVER UINT64_MAX
 
@@ -16,25 +18,13 @@
 #define CYCLE 4096ull
 /* Nearest. */
 #define PER_WORD(hz) ((SPYRE_CORE_HZ * CYCLE + (hz) / 2) / (hz))
-#define LINK PER_WORD(1100000000ull)
-#define RING PER_WORD(1300000000ull)
-/* Rounded down: memory, and each of two ports that serve cores 0 to 15 and 16 to 31. */
-#define MEM_WORD (128ull * SPYRE_CORE_HZ * CYCLE / 150000000000ull)
-#define PORT_WORD (128ull * SPYRE_CORE_HZ * CYCLE / 81000000000ull)
-#define NS(n) ((uint64_t)((unsigned __int128)(n)*SPYRE_CORE_HZ * CYCLE / 1000000000))
-#define LOAD_LATENCY NS(950)
-#define STORE_LATENCY NS(150)
-#define LOADS 4u
-#define MULTICASTS 16u
-#define JOB 64u
-#define WAY_LX (8 * CYCLE)
-#define WAY_LINK (4 * CYCLE)
-#define WAY_TAG (2 * CYCLE)
-#define WAY_FAR (40 * CYCLE)
-#define WAY_STC (40 * CYCLE)
-#define MM_WORD (8 * CYCLE)
-#define SPECIAL (4 * CYCLE)
-#define REDUCE (6 * CYCLE)
+#define LINK	     PER_WORD(TIME_LINK_HZ)
+#define BEAT	     (PER_WORD(TIME_PT_BEAT_HZ) > CYCLE ? PER_WORD(TIME_PT_BEAT_HZ) : CYCLE)
+/* Rounded down: words of 128 bytes, times. */
+#define OF_WORD(rate) (128ull * SPYRE_CORE_HZ * CYCLE / (rate))
+#define NS(n)	      ((uint64_t)((unsigned __int128)(n)*SPYRE_CORE_HZ * CYCLE / 1000000000))
+#define PLACES	      TIME_BURSTS_IN_FLIGHT
+#define MULTICASTS    TIME_MULTICASTS_IN_FLIGHT
 
 /* --- State ---------------------------------------------------------------------------------- */
 
@@ -73,9 +63,9 @@ struct core {
 	struct load load[2][8];
 	unsigned int nloads[2], issued[2], ended[2], pending[2][REF_TILES];
 	uint64_t end_of_load[2][8], tile_ready[2][REF_TILES];
-	unsigned int tile_fmt[2][REF_TILES]; /* and 1, 0: never loaded */
-	uint64_t flight[LOADS], mflight[MULTICASTS];
-	unsigned int nflight, nmflight;
+	unsigned int tile_fmt[2][REF_TILES];	      /* and 1, 0: never loaded */
+	uint64_t flight[PLACES], mflight[MULTICASTS]; /* when each is free again */
+	unsigned int nmflight;
 	uint64_t in_free, out_free;
 };
 
@@ -156,8 +146,22 @@ static void vector_moves(const struct ref_insn *in, struct moves *m)
 	for (j = 0; j < m->nin; j++)
 		most = m->words[j] > most ? m->words[j] : most;
 	most = m->nout > most ? m->nout : most;
-	m->cost = in->op >= SPYRE_OP_RSUM ? REDUCE : in->op >= SPYRE_OP_RECIP ? SPECIAL : CYCLE;
-	m->cost = max(m->cost, most * LINK);
+	m->cost = in->op == SPYRE_OP_RRANK   ? TIME_RANK_CYCLES
+		  : in->op >= SPYRE_OP_RSUM  ? TIME_REDUCE_CYCLES
+		  : in->op >= SPYRE_OP_RECIP ? TIME_SPECIAL_CYCLES
+					     : 1;
+	m->cost = max(m->cost * CYCLE, most * LINK);
+}
+
+/* The place that a core's next burst takes: the one that is free first. */
+static uint64_t *place(struct core *k)
+{
+	unsigned int i, first = 0;
+
+	for (i = 1; i < PLACES; i++)
+		if (k->flight[i] < k->flight[first])
+			first = i;
+	return &k->flight[first];
 }
 
 /* --- When can a process take its next step? --------------------------------------------------- */
@@ -188,7 +192,6 @@ static uint64_t ready(struct sim *s, unsigned int c, struct proc *p)
 	case SPYRE_OP_ADDIMM:
 	case SPYRE_OP_ADDREG:
 	case SPYRE_OP_MVREG:
-	case SPYRE_OP_L3_STU:
 	case SPYRE_OP_L3_STC:
 		return t;
 	case SPYRE_OP_RETURN:
@@ -200,7 +203,8 @@ static uint64_t ready(struct sim *s, unsigned int c, struct proc *p)
 	case SPYRE_OP_SYNC_WAIT:
 		return k->tag[in->a].count < in->n ? NEVER : max(t, k->tag[in->a].seen[in->n - 1]);
 	case SPYRE_OP_L3_LDU:
-		return max(t, k->flight[k->nflight % LOADS]);
+	case SPYRE_OP_L3_STU:
+		return max(t, *place(k));
 	case SPYRE_OP_L3_LDM:
 		if (!s->alone && !p->released && (s->group[in->d].arrived >> c & 1))
 			return NEVER;
@@ -254,25 +258,30 @@ static void fail(struct sim *s, struct proc *p, enum spyre_prog_err code)
 static void send(struct sim *s, unsigned int c, struct proc *p, const struct ref_insn *in)
 {
 	uint32_t mask = in->imm && !s->alone ? (uint32_t)in->imm : 1u << c;
-	unsigned int o, at;
+	/* Where a core stands for all, those of all come to it. */
+	unsigned int times = s->alone && ((uint32_t)in->imm & ~(1u << c)) ? s->like : 1;
+	unsigned int o, at, i;
 
 	p->t += CYCLE;
 	for (o = 0; o < REF_CORES; o++) {
 		struct tag *g;
-		uint64_t t = max(p->t, p->last) + (o == c ? WAY_TAG : WAY_FAR);
+		uint64_t t = max(p->t, p->last) +
+			     (o == c && times == 1 ? TIME_TAG_CYCLES : TIME_TAG_FAR_CYCLES) * CYCLE;
 
 		if (!(mask >> o & 1))
 			continue;
 		g = &s->core[o]->tag[in->a];
-		if (g->count == g->cap) {
-			g->cap = 2 * g->cap + 8;
-			g->seen = realloc(g->seen, g->cap * sizeof(*g->seen));
-			if (!g->seen)
-				abort();
+		for (i = 0; i < times; i++) {
+			if (g->count == g->cap) {
+				g->cap = 2 * g->cap + 8;
+				g->seen = realloc(g->seen, g->cap * sizeof(*g->seen));
+				if (!g->seen)
+					abort();
+			}
+			for (at = g->count++; at && g->seen[at - 1] > t; at--)
+				g->seen[at] = g->seen[at - 1];
+			g->seen[at] = t;
 		}
-		for (at = g->count++; at && g->seen[at - 1] > t; at--)
-			g->seen[at] = g->seen[at - 1];
-		g->seen[at] = t;
 	}
 	retire(p);
 }
@@ -291,19 +300,20 @@ static uint64_t serve(struct sim *s, uint64_t *free, uint64_t t, uint64_t work, 
 static uint64_t memory(struct sim *s, uint64_t t, unsigned int n, unsigned int times,
 		       const unsigned int half[2])
 {
-	uint64_t done = serve(s, &s->mem_free, t, n * MEM_WORD, times);
+	uint64_t done = serve(s, &s->mem_free, t, n * OF_WORD(TIME_HMI_BYTES_S), times);
 	unsigned int h;
 
 	for (h = 0; h < 2; h++)
 		if (half[h])
-			done = max(done, serve(s, &s->port_free[h], t, n * PORT_WORD, half[h]));
+			done = max(done, serve(s, &s->port_free[h], t,
+					       n * OF_WORD(TIME_PORT_BYTES_S), half[h]));
 	return done;
 }
 
 /* Words of a load on their way to a core's LX, behind those of earlier loads. */
 static void arrive(struct core *k, struct proc *p, uint64_t *flight, uint64_t sent, unsigned int n)
 {
-	k->in_free = max(k->in_free + n * RING, sent + LOAD_LATENCY);
+	k->in_free = max(k->in_free + n * OF_WORD(TIME_MNI_IN_BYTES_S), sent + NS(TIME_LOAD_NS));
 	*flight = k->in_free;
 	p->last = max(p->last, k->in_free);
 }
@@ -372,6 +382,7 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 	const struct ref_insn *in = ref_seq_insn(&p->seq);
 	unsigned int x = p->corelet, i;
 	struct moves m;
+	uint64_t at;
 
 	p->t = s->clock;
 	if (p->port) {
@@ -402,11 +413,10 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 		retire(p);
 		return;
 	case SPYRE_OP_L3_LDU:
-		arrive(k, p, &k->flight[k->nflight % LOADS],
+		arrive(k, p, place(k),
 		       memory(s, p->t, in->n, s->like,
-			      s->alone ? s->half : (const unsigned int[]) { c < 16, c >= 16 }),
+			      s->alone ? s->half : (const unsigned int[]){ c < 16, c >= 16 }),
 		       in->n);
-		k->nflight++;
 		s->res->rd_bytes += in->n * 128ull * s->like;
 		p->t += CYCLE;
 		retire(p);
@@ -415,25 +425,27 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 		multicast(s, c, p, in);
 		return;
 	case SPYRE_OP_L3_STU:
-		k->out_free = max(
-			k->out_free + in->n * RING,
-			memory(s, p->t, in->n, s->like,
-			       s->alone ? s->half : (const unsigned int[]) { c < 16, c >= 16 }));
+		at = memory(s, p->t, in->n, s->like,
+			    s->alone ? s->half : (const unsigned int[]){ c < 16, c >= 16 });
+		k->out_free = max(k->out_free, p->t) + in->n * OF_WORD(TIME_MNI_OUT_BYTES_S);
 		p->t = k->out_free;
-		p->last = max(p->last, p->t + STORE_LATENCY);
+		at = max(at, p->t) + NS(TIME_STORE_NS);
+		*place(k) = at;
+		p->last = max(p->last, at);
 		s->res->wr_bytes += in->n * 128ull * s->like;
 		retire(p);
 		return;
 	case SPYRE_OP_L3_STC:
-		p->t += in->n * RING;
-		p->last = max(p->last, p->t + WAY_STC);
+		p->t += in->n * OF_WORD(TIME_MNI_OUT_BYTES_S);
+		p->last = max(p->last, p->t + TIME_STC_CYCLES * CYCLE);
 		retire(p);
 		return;
 	case SPYRE_OP_LD:
 	case SPYRE_OP_PT_PSOUT:
 		p->t += LINK;
 		write_word(out_fifo(s, c, x, in->d),
-			   p->t + (in->op == SPYRE_OP_LD ? WAY_LX : WAY_LINK));
+			   p->t + (in->op == SPYRE_OP_LD ? TIME_LX_CYCLES * CYCLE
+							 : TIME_LINK_CYCLES * CYCLE));
 		if (++p->word == (in->op == SPYRE_OP_LD ? 1u : 2u) * in->n)
 			retire(p);
 		return;
@@ -450,13 +462,13 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 			return;
 		}
 		read_words(&k->fifo[x][in->d], 1);
-		p->t += MM_WORD;
-		s->res->pt_macs += (in->b == SPYRE_SENINT8 ? 8192ull : 4096ull) * s->like;
+		p->t += TIME_MM_BEATS * BEAT;
+		s->res->pt_macs += 1024ull / ref_bits(in->b) * SPYRE_LANES * s->like;
 		if (++p->word == in->n)
 			retire(p);
 		return;
 	case SPYRE_OP_PT_LDW:
-		k->load[x][k->nloads[x]++] = (struct load) { in->a, in->d, p->t };
+		k->load[x][k->nloads[x]++] = (struct load){ in->a, in->d, p->t };
 		k->issued[x]++;
 		k->tile_fmt[x][in->a] = in->b + 1u;
 		k->pending[x][in->a]++;
@@ -469,7 +481,7 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 		read_words(&k->fifo[x][m.fifo[i]], m.words[i]);
 	p->t += m.cost;
 	for (i = 0; i < m.nout; i++)
-		write_word(out_fifo(s, c, x, m.out), p->t + WAY_LINK);
+		write_word(out_fifo(s, c, x, m.out), p->t + TIME_LINK_CYCLES * CYCLE);
 	if (++p->word == in->n)
 		retire(p);
 }
@@ -490,6 +502,20 @@ static bool alike(const struct ref_job *job, unsigned int a, unsigned int b)
 			if (x->reg[r] != y->reg[r])
 				return false;
 	}
+	return true;
+}
+
+/* Sends to other cores go to all of the job's, so that each core meets the same. */
+static bool sends_to_all(const struct ref_job *job, unsigned int c)
+{
+	const struct ref_insn *in;
+	unsigned int i;
+
+	for (i = 0; i < REF_UNITS; i++)
+		for (in = job->unit[c][i].text; in && in->op != SPYRE_OP_RETURN; in++)
+			if (in->op == SPYRE_OP_SYNC_SEND && in->imm &&
+			    (uint32_t)in->imm != job->cores)
+				return false;
 	return true;
 }
 
@@ -538,7 +564,7 @@ bool ref_time(const struct ref_job *job, struct ref_time *res)
 	for (c = 0; c < REF_CORES; c++) {
 		if (!(job->cores >> c & 1))
 			continue;
-		s.alone = s.alone && alike(job, first, c);
+		s.alone = s.alone && alike(job, first, c) && sends_to_all(job, c);
 		s.like++;
 		s.half[c / 16]++;
 	}
@@ -585,8 +611,9 @@ bool ref_time(const struct ref_job *job, struct ref_time *res)
 	/* No job is faster than its bytes through the memory and the turning between reading and
 	 * writing. */
 	low = res->rd_bytes < res->wr_bytes ? res->rd_bytes : res->wr_bytes;
-	ns = (res->rd_bytes + res->wr_bytes) / 150 + low * 5740 / 1000000;
-	res->cycles = max(s.end + s.tail, NS(ns)) / CYCLE + JOB;
+	ns = (res->rd_bytes + res->wr_bytes) / (TIME_HMI_BYTES_S / 1000000000) +
+	     low * TIME_TURN_FS_BYTE / 1000000;
+	res->cycles = (max(s.end + s.tail, NS(ns)) + NS(TIME_JOB_NS)) / CYCLE + 1;
 	if (res->errors) {
 		res->status = SPYRE_ERR_PROGRAM;
 	} else if (live) {
