@@ -40,6 +40,7 @@ struct ref_job {
 	uint32_t consts[SPYRE_JOB_CONSTS][SPYRE_LANES];
 	struct ref_unit unit[REF_CORES][REF_UNITS];
 	struct ref_insn *text;
+	bool accumulate_dl16; /* the card's property; decoded as false */
 };
 
 /* Where a unit is in its program. */

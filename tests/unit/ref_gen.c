@@ -674,13 +674,18 @@ static const uint8_t plain_ops[] = {
 	SPYRE_OP_F2I,
 	SPYRE_OP_BCAST,
 	SPYRE_OP_ROT,
+	SPYRE_OP_LMASK,
+	SPYRE_OP_IOTA,
+	SPYRE_OP_SHUF,
 	/* SFP alone from here on. */
 	SPYRE_OP_RSUM,
 	SPYRE_OP_RMAX,
 	SPYRE_OP_RMIN,
 	SPYRE_OP_RARGMAX,
+	SPYRE_OP_SCAN,
+	SPYRE_OP_RRANK,
 };
-#define SFP_OPS 4u
+#define SFP_OPS 6u
 
 /* fp32 bits: what programs compute with, and what is special. */
 static uint32_t immediate(struct gen *g)
@@ -717,6 +722,10 @@ static void vector(struct gen *g, struct part *p, const uint8_t *in, const uint8
 		;
 	if (op == SPYRE_OP_BCAST || op == SPYRE_OP_ROT)
 		v.imm = op == SPYRE_OP_BCAST ? below(g, 64) : rnd(g) - 0x40000000;
+	else if (op == SPYRE_OP_LMASK)
+		v.imm = below(g, SPYRE_LANES + 1), v.c = (uint8_t)below(g, SPYRE_LANES + 1 - v.imm);
+	else if (op == SPYRE_OP_IOTA)
+		v.imm = chance(g, 50) ? below(g, SPYRE_LANES) : rnd(g) << 1;
 	else
 		v.imm = 0;
 	if (op == SPYRE_OP_MOV && chance(g, 30)) {
@@ -740,7 +749,7 @@ static void vector(struct gen *g, struct part *p, const uint8_t *in, const uint8
 			if (nin && what < 45) {
 				*opnd[k] = (uint8_t)SPYRE_OPND_FIFO(in[below(g, nin)]);
 				fmts |= operand_fmt(g) << (8 * k);
-			} else if (what < 55 && !ref_is_cross(op)) {
+			} else if (what < 55 && op != SPYRE_OP_BCAST && op != SPYRE_OP_ROT) {
 				*opnd[k] = SPYRE_OPND_IMM;
 				imm = true;
 			} else if (what < 65) {

@@ -37,7 +37,7 @@ struct ref_job *ref_job_decode(const uint8_t *c, size_t size, const uint64_t *sy
 	job->text = calloc(insns + 1, sizeof(*job->text));
 	p = c + FIELD(c, struct spyre_job_header, text_off);
 	for (i = 0; i < insns; i++, p += sizeof(struct spyre_insn)) {
-		job->text[i] = (struct ref_insn) {
+		job->text[i] = (struct ref_insn){
 			.op = p[0],
 			.be = p[1],
 			.a = p[2],
@@ -170,6 +170,9 @@ void ref_seq_retire(struct ref_seq *s)
 unsigned int ref_sources(unsigned int op)
 {
 	switch (op) {
+	case SPYRE_OP_LMASK:
+	case SPYRE_OP_IOTA:
+		return 0;
 	case SPYRE_OP_FMA:
 	case SPYRE_OP_SEL:
 		return 3;
@@ -192,6 +195,7 @@ unsigned int ref_sources(unsigned int op)
 	case SPYRE_OP_SHL:
 	case SPYRE_OP_SHR:
 	case SPYRE_OP_SRA:
+	case SPYRE_OP_SHUF:
 		return 2;
 	}
 	return 1;

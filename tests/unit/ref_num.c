@@ -300,8 +300,9 @@ uint32_t ref_op(unsigned int op, uint32_t b, uint32_t c, uint32_t d)
 
 bool ref_is_cross(unsigned int op)
 {
-	return op == SPYRE_OP_BCAST || op == SPYRE_OP_ROT ||
-	       (op >= SPYRE_OP_RSUM && op <= SPYRE_OP_RARGMAX);
+	return op == SPYRE_OP_BCAST || op == SPYRE_OP_ROT || op == SPYRE_OP_LMASK ||
+	       op == SPYRE_OP_IOTA || op == SPYRE_OP_SHUF ||
+	       (op >= SPYRE_OP_RSUM && op <= SPYRE_OP_RRANK);
 }
 
 /* Whether lane x comes before y when the greatest is looked for: a NaN is greater than all. */
@@ -312,15 +313,36 @@ static bool greater(uint32_t x, uint32_t y)
 	return ref_is_nan(x) || ref_float(x) > ref_float(y);
 }
 
-void ref_cross(unsigned int op, uint32_t *out, const uint32_t *b, const uint32_t *c, uint32_t imm)
+static bool equal(uint32_t x, uint32_t y)
+{
+	return !greater(x, y) && !greater(y, x);
+}
+
+/* Each step takes all lanes of the one before. */
+static void scan(uint32_t *t, const uint32_t *b)
+{
+	uint32_t before[SPYRE_LANES];
+	unsigned int i, s;
+
+	memcpy(t, b, sizeof(before));
+	for (s = 1; s < SPYRE_LANES; s *= 2) {
+		memcpy(before, t, sizeof(before));
+		for (i = s; i < SPYRE_LANES; i++)
+			t[i] = ref_op(SPYRE_OP_ADD, before[i], before[i - s], 0);
+	}
+	for (i = 0; i < SPYRE_LANES; i++)
+		t[i] = ref_canon(t[i]);
+}
+
+void ref_cross(unsigned int op, uint32_t *out, const uint32_t *b, const uint32_t *c, uint32_t imm,
+	       uint32_t count)
 {
 	unsigned int pair = op == SPYRE_OP_RSUM	  ? SPYRE_OP_ADD
 			    : op == SPYRE_OP_RMAX ? SPYRE_OP_MAX
 						  : SPYRE_OP_MIN;
-	unsigned int i, half, best = 0;
+	unsigned int i, k, half, best = 0;
 	uint32_t t[SPYRE_LANES];
 
-	(void)c;
 	switch (op) {
 	case SPYRE_OP_BCAST:
 		for (i = 0; i < SPYRE_LANES; i++)
@@ -329,6 +351,26 @@ void ref_cross(unsigned int op, uint32_t *out, const uint32_t *b, const uint32_t
 	case SPYRE_OP_ROT:
 		for (i = 0; i < SPYRE_LANES; i++)
 			t[i] = b[(i + imm) % SPYRE_LANES];
+		break;
+	case SPYRE_OP_LMASK:
+		for (i = 0; i < SPYRE_LANES; i++)
+			t[i] = i >= imm && i < imm + count ? 0x3f800000 : 0;
+		break;
+	case SPYRE_OP_IOTA:
+		for (i = 0; i < SPYRE_LANES; i++)
+			t[i] = imm + i;
+		break;
+	case SPYRE_OP_SHUF:
+		for (i = 0; i < SPYRE_LANES; i++)
+			t[i] = b[c[i] % SPYRE_LANES];
+		break;
+	case SPYRE_OP_SCAN:
+		scan(t, b);
+		break;
+	case SPYRE_OP_RRANK:
+		for (i = 0; i < SPYRE_LANES; i++)
+			for (k = 0, t[i] = 0; k < SPYRE_LANES; k++)
+				t[i] += greater(b[k], b[i]) || (k < i && equal(b[k], b[i]));
 		break;
 	case SPYRE_OP_RARGMAX:
 		for (i = 1; i < SPYRE_LANES; i++)

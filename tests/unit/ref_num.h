@@ -28,8 +28,9 @@ uint32_t ref_narrow(unsigned int fmt, uint32_t lane);
 /* One lane of an operation on lanes that treats each alone; special functions rounded from double.
  */
 uint32_t ref_op(unsigned int op, uint32_t b, uint32_t c, uint32_t d);
-/* The operations over all lanes: ROT, BCAST, reductions. */
+/* The operations that do not treat each lane alone; .imm and field .c are the instruction's. */
 bool ref_is_cross(unsigned int op);
-void ref_cross(unsigned int op, uint32_t *out, const uint32_t *b, const uint32_t *c, uint32_t imm);
+void ref_cross(unsigned int op, uint32_t *out, const uint32_t *b, const uint32_t *c, uint32_t imm,
+	       uint32_t count);
 
 #endif

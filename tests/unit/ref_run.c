@@ -9,7 +9,7 @@
 #include "ref.h"
 #include "ref_num.h"
 
-#define WORD 128u
+#define WORD	 128u
 #define L0_BYTES 8192u
 
 struct fifo {
@@ -78,7 +78,7 @@ static enum step fail(struct machine *m, struct unit *u, enum spyre_status statu
 		      enum spyre_prog_err code)
 {
 	if (!m->failed)
-		*m->res = (struct ref_result) {
+		*m->res = (struct ref_result){
 			.status = status,
 			.code = code,
 			.core = (int)u->core,
@@ -294,6 +294,20 @@ static enum step load_port(struct machine *m, struct unit *u)
 	return ADVANCED;
 }
 
+/* Sum of 64 products in DL16, rounded after each. */
+static uint32_t chunk_dl16(const uint32_t *x, const uint32_t (*w)[SPYRE_LANES], unsigned int col)
+{
+	uint32_t sum = 0;
+	unsigned int k;
+
+	for (k = 0; k < 64; k++)
+		sum = ref_widen(SPYRE_SEN169_FP16,
+				ref_narrow(SPYRE_SEN169_FP16,
+					   ref_lane(fmaf(ref_float(x[k]), ref_float(w[k][col]),
+							 ref_float(sum)))));
+	return sum;
+}
+
 static enum step matmul(struct machine *m, struct unit *u, const struct ref_insn *in)
 {
 	struct corelet *cl = &(*m->cl[u->core])[u->corelet];
@@ -313,6 +327,13 @@ static enum step matmul(struct machine *m, struct unit *u, const struct ref_insn
 		x[k] = element(word, in->b, k);
 	for (col = 0; col < SPYRE_LANES; col++) {
 		acc = in->c ? row[col] : 0;
+		if (m->job->accumulate_dl16 && ref_is_float(in->b)) {
+			for (k = 0; k < per_word; k += 64)
+				acc = ref_op(SPYRE_OP_ADD, acc, chunk_dl16(x + k, t->w + k, col),
+					     0);
+			row[col] = acc;
+			continue;
+		}
 		for (k = 0; k < per_word; k++) {
 			uint32_t w = t->w[k][col];
 
@@ -416,7 +437,7 @@ static void compute(struct unit *u, const struct ref_insn *in)
 	unsigned int i;
 
 	if (ref_is_cross(in->op)) {
-		ref_cross(in->op, u->lane[3], u->lane[0], u->lane[1], (uint32_t)in->imm);
+		ref_cross(in->op, u->lane[3], u->lane[0], u->lane[1], (uint32_t)in->imm, in->c);
 		return;
 	}
 	for (i = 0; i < 4 * SPYRE_LANES; i++) {
@@ -560,7 +581,7 @@ void ref_run(const struct ref_job *job, struct ref_mem *mem, uint64_t seed, stru
 	struct machine *m = calloc(1, sizeof(*m));
 	unsigned int c, i, x, t;
 
-	*res = (struct ref_result) { .core = -1, .unit = -1 };
+	*res = (struct ref_result){ .core = -1, .unit = -1 };
 	m->job = job;
 	m->mem = mem;
 	m->res = res;
