@@ -46,6 +46,12 @@ struct corelet {
 	uint32_t v[2][SPYRE_VREGS][SPYRE_LANES]; /* PE, SFP */
 };
 
+/* Kept from run to run, per core: to map them anew takes longer than to clear them. */
+static struct memories {
+	uint8_t lx[SPYRE_LX_SIZE];
+	struct corelet cl[2];
+} * memories[REF_CORES];
+
 struct group {
 	uint32_t arrived;
 	uint64_t ear[REF_CORES], lx[REF_CORES];
@@ -589,8 +595,13 @@ void ref_run(const struct ref_job *job, struct ref_mem *mem, uint64_t seed, stru
 	for (c = 0; c < REF_CORES; c++) {
 		if (!(job->cores >> c & 1))
 			continue;
-		m->lx[c] = calloc(1, SPYRE_LX_SIZE);
-		m->cl[c] = calloc(1, sizeof(*m->cl[c]));
+		if (!memories[c])
+			memories[c] = malloc(sizeof(*memories[c]));
+		if (!memories[c])
+			abort();
+		memset(memories[c], 0, sizeof(*memories[c]));
+		m->lx[c] = memories[c]->lx;
+		m->cl[c] = &memories[c]->cl;
 		for (x = 0; x < 2; x++)
 			for (t = 0; t < REF_TILES; t++)
 				(*m->cl[c])[x].tile[t].fmt = -1;
@@ -621,10 +632,6 @@ void ref_run(const struct ref_job *job, struct ref_mem *mem, uint64_t seed, stru
 			if (m->tag[c][i])
 				res->status = SPYRE_ERR_PROGRAM, res->code = SPYRE_PE_FIFO_LEFT,
 				res->core = (int)c;
-	}
-	for (c = 0; c < REF_CORES; c++) {
-		free(m->lx[c]);
-		free(m->cl[c]);
 	}
 	free(m);
 }
