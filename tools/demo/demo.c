@@ -623,10 +623,12 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (argc - optind != (check ? 1 : 2)) {
-		usage(stderr);
-		return 2;
-	}
+	if (argc - optind != (check ? 1 : 2))
+		args_quit(2, "%s; see --help",
+			  optind == argc      ? "DIGITS.csv.gz is missing" :
+			  check               ? "--check takes DIGITS.csv.gz alone" :
+			  optind + 1 == argc  ? "NETWORK, the file of spyre-train, is missing" :
+						"only DIGITS.csv.gz and NETWORK can be given");
 	if (check)
 		return result_check(check, argv[optind], png);
 
