@@ -489,7 +489,9 @@ int main(int argc, char **argv)
 		if (json) {
 			json_t *root = make_json(cards, k, procs, nprocs);
 
-			json_dumpf(root, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+			/* Thousandths at most, and 17 digits would show binary's remainder. */
+			json_dumpf(root, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER |
+				   JSON_REAL_PRECISION(9));
 			putchar('\n');
 			json_decref(root);
 		} else {
