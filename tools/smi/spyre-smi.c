@@ -441,7 +441,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind < argc) {
-		usage(stderr);
+		fprintf(stderr, "spyre-smi: '%s' is no option and nothing else is taken; see --help\n",
+			argv[optind]);
 		return EXIT_USAGE;
 	}
 	if (spyrert_init(NULL, &lib)) {
