@@ -6,11 +6,11 @@ DOC_OUT := $(B)/docs/src/Documentation
 KERNEL_DOC ?= $(firstword $(wildcard $(SPYRE_CACHE)/kernel/stock/build/scripts/kernel-doc \
 	$(SPYRE_CACHE)/kernel/stock/usr/lib/linux-kbuild-*/scripts/kernel-doc) kernel-doc)
 
-$(B)/docs/html/index.html: $(DOC_SRC) $(wildcard include/spyre/*.h) include/uapi/drm/spyre_accel.h $(B)/tools/spyre-as \
+$(B)/docs/html/index.html: $(DOC_SRC) $(wildcard Documentation/examples/* include/spyre/*.h) include/uapi/drm/spyre_accel.h $(B)/tools/spyre-as \
 	$(B)/tests/unit/test_num $(B)/tools/spyre-bench-timing qemu-device/model/time_params.h
 	$(Q)rm -rf $(B)/docs/src
 	$(Q)mkdir -p $(DOC_OUT)
-	$(Q)cp $(DOC_SRC) $(DOC_OUT)/
+	$(Q)cp -r $(DOC_SRC) Documentation/examples $(DOC_OUT)/
 	$(Q)cp -r include $(B)/docs/src/
 	$(Q)cp qemu-device/model/time_params.h $(DOC_OUT)/
 	$(Q)$(B)/tools/spyre-bench-timing --rst > $(DOC_OUT)/timing-generated.rst

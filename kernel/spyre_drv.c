@@ -136,9 +136,54 @@ static const struct drm_ioctl_desc spyre_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(SPYRE_RAS_READ, spyre_ras_read_ioctl, 0),
 };
 
+/*
+ * An accel node has no DRM master, and some of the core's ioctls follow file->master without looking:
+ * GET_MAGIC and GET_UNIQUE are an oops on it. So only what has a meaning here gets to the core.
+ */
+static bool ioctl_known(unsigned int cmd)
+{
+	unsigned int nr = DRM_IOCTL_NR(cmd);
+
+	if (nr >= DRM_COMMAND_BASE && nr < DRM_COMMAND_END)
+		return true;
+	switch (nr) {
+	case DRM_IOCTL_NR(DRM_IOCTL_VERSION):
+	case DRM_IOCTL_NR(DRM_IOCTL_GEM_CLOSE):
+	case DRM_IOCTL_NR(DRM_IOCTL_GET_CAP):
+	case DRM_IOCTL_NR(DRM_IOCTL_PRIME_HANDLE_TO_FD):
+	case DRM_IOCTL_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE):
+		return true;
+	default:
+		return false;
+	}
+}
+
+static long spyre_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	return ioctl_known(cmd) ? drm_ioctl(filp, cmd, arg) : -EINVAL;
+}
+
+#ifdef CONFIG_COMPAT
+static long spyre_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	return ioctl_known(cmd) ? drm_compat_ioctl(filp, cmd, arg) : -EINVAL;
+}
+#endif
+
+/* DRM_ACCEL_FOPS but for the ioctls. */
 static const struct file_operations spyre_fops = {
 	.owner = THIS_MODULE,
-	DRM_ACCEL_FOPS,
+	.open = accel_open,
+	.release = drm_release,
+	.unlocked_ioctl = spyre_ioctl,
+#ifdef CONFIG_COMPAT
+	.compat_ioctl = spyre_compat_ioctl,
+#endif
+	.poll = drm_poll,
+	.read = drm_read,
+	.llseek = noop_llseek,
+	.mmap = drm_gem_mmap,
+	.fop_flags = FOP_UNSIGNED_OFFSET,
 	.show_fdinfo = drm_show_fdinfo,
 };
 

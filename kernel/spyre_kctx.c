@@ -66,10 +66,25 @@ static u32 submit(struct spyre_device *sdev, struct spyre_queue *q, const struct
 	return new;
 }
 
+/* Changes as long as some engine gets on. */
+static u32 engines_progress(struct spyre_device *sdev)
+{
+	u32 sum = 0, i;
+
+	for (i = 0; i < SPYRE_REG_ENGINES_MAX; i++)
+		sum += spyre_read(sdev, SPYRE_REG_ENG_PROGRESS(i));
+	return sum;
+}
+
+/*
+ * The work of others may be ahead: a card that gets on is slow, not dead, and no user's valid work may
+ * cost everybody a reset. Ten seconds without progress, or a minute in all.
+ */
 static int wait_done(struct spyre_device *sdev, struct spyre_queue *q, u32 tail)
 {
 	struct spyre_queue_status *status = spyre_queue_status(q);
-	unsigned long deadline = jiffies + 10 * HZ;
+	unsigned long deadline = jiffies + 10 * HZ, end = jiffies + 60 * HZ;
+	u32 progress = engines_progress(sdev), now;
 	unsigned int naps = 0;
 
 	while ((s32)(le32_to_cpu(READ_ONCE(status->done)) - tail) < 0) {
@@ -77,8 +92,13 @@ static int wait_done(struct spyre_device *sdev, struct spyre_queue *q, u32 tail)
 			return -EIO;
 		if (!READ_ONCE(sdev->mbox.up))
 			return -EIO;	/* a reset is on its way */
-		if (time_after(jiffies, deadline))
-			return -ETIMEDOUT;
+		if (time_after(jiffies, deadline)) {
+			now = engines_progress(sdev);
+			if (now == progress || time_after(jiffies, end))
+				return -ETIMEDOUT;
+			progress = now;
+			deadline = jiffies + 10 * HZ;
+		}
 		if (naps++ < 200)
 			usleep_range(20, 50);
 		else

@@ -73,6 +73,8 @@ int main(int argc, char **argv)
 	};
 	const char *input = "-", *output = NULL, *dir = NULL;
 	char *names[SPYRE_JOB_SYMBOLS];
+	struct spyreprog_tensor tensors[SPYRE_JOB_SYMBOLS];
+	size_t ntensors;
 	struct spyreprog_err err;
 	void *bin;
 	size_t len, size;
@@ -100,7 +102,9 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind + 1 < argc || (output && dir)) {
-		usage(stderr);
+		fprintf(stderr, "spyre-as: %s; see --help\n",
+			output && dir ? "--output and --dir exclude each other" :
+					"only one INPUT can be given");
 		return 2;
 	}
 	if (optind < argc)
@@ -110,7 +114,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "spyre-as: cannot read %s: %s\n", input, strerror(errno));
 		return 3;
 	}
-	if (spyreprog_assemble(text, len, &bin, &size, names, &err)) {
+	if (spyreprog_assemble_tensors(text, len, &bin, &size, names, tensors, &ntensors, &err)) {
 		if (err.line)
 			fprintf(stderr, "%s:%u:%u: error: %s\n",
 				strcmp(input, "-") ? input : "<stdin>", err.line, err.column,
@@ -133,6 +137,8 @@ int main(int argc, char **argv)
 		}
 		meta.symbols = syms;
 		meta.nsymbols = nsym;
+		meta.tensors = tensors;
+		meta.ntensors = ntensors;
 		if (spyreprog_write_spyrecode(dir, bin, size, &meta, &err)) {
 			fprintf(stderr, "spyre-as: %s\n", err.text);
 			ret = 3;
@@ -144,6 +150,8 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < SPYRE_JOB_SYMBOLS; i++)
 		free(names[i]);
+	for (i = 0; i < ntensors; i++)
+		free((char *)tensors[i].name);
 	free(bin);
 	free(text);
 	return ret;

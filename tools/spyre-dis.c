@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -51,6 +52,11 @@ static int find_init(const char *dir, char *path, size_t size)
 	size_t i;
 
 	snprintf(path, size, "%s/spyrecode.json", dir);
+	if (access(path, R_OK)) {
+		fprintf(stderr, "spyre-dis: %s is no SpyreCode directory: its spyrecode.json: %s\n",
+			dir, strerror(errno));
+		return -1;
+	}
 	root = json_load_file(path, 0, &je);
 	if (!root) {
 		fprintf(stderr, "spyre-dis: %s:%d:%d: %s\n", path, je.line, je.column, je.text);
@@ -77,6 +83,54 @@ static int find_init(const char *dir, char *path, size_t size)
 	return -1;
 }
 
+static const char *member(const json_t *j, const char *name)
+{
+	return json_string_value(json_object_get(j, name));
+}
+
+/* A number as JSON string or number; 0 when it is neither. */
+static unsigned long long number(const json_t *j)
+{
+	return json_is_string(j) ? strtoull(json_string_value(j), NULL, 0) :
+		(unsigned long long)json_integer_value(j);
+}
+
+/* What a SpyreCode directory says about its arguments, as Tensor lines. */
+static void print_tensors(const char *dir, FILE *out)
+{
+	json_t *root, *cmd, *hcm, *file, *t;
+	char path[4200];
+	size_t i, k;
+
+	snprintf(path, sizeof(path), "%s/spyrecode.json", dir);
+	root = json_load_file(path, 0, NULL);
+	json_array_foreach(json_object_get(root, "JobExecPlan"), i, cmd) {
+		file = NULL;
+		hcm = json_object_get(json_object_get(cmd, "properties"), "hcm");
+		if (json_is_string(hcm)) {
+			snprintf(path, sizeof(path), "%s/%s", dir, json_string_value(hcm));
+			hcm = file = json_load_file(path, 0, NULL);
+		}
+		json_array_foreach(json_object_get(json_object_get(hcm, "vdci"), "tensors"), k, t) {
+			const char *name = member(t, "name"), *format = member(t, "format");
+			const char *way = member(t, "direction"), *layout = member(t, "layout");
+			const json_t *shape = json_object_get(t, "shape");
+
+			if (!name || !format || !way || !json_object_get(t, "argument") ||
+			    json_array_size(shape) != 2) {
+				fprintf(out, "# tensor %zu of vdci.tensors is incomplete\n", k);
+				continue;
+			}
+			fprintf(out, "Tensor : %llu : %s %s %s %llu x %llu%s\n",
+				number(json_object_get(t, "argument")), name, way, format,
+				number(json_array_get(shape, 0)), number(json_array_get(shape, 1)),
+				layout && !strcmp(layout, "weights") ? " weights" : "");
+		}
+		json_decref(file);
+	}
+	json_decref(root);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -85,7 +139,7 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 }
 	};
-	const char *output = NULL, *input;
+	const char *output = NULL, *input, *dir = NULL;
 	struct spyreprog_err err;
 	unsigned int flags = 0;
 	void *data, *bin = NULL;
@@ -112,13 +166,16 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind + 1 != argc) {
-		usage(stderr);
+		fprintf(stderr, "spyre-dis: %s; see --help\n",
+			optind == argc ? "INPUT, a job binary or a SpyreCode directory, is missing" :
+					 "only one INPUT can be given");
 		return 2;
 	}
 	input = argv[optind];
 	if (!stat(input, &st) && S_ISDIR(st.st_mode)) {
 		if (find_init(input, path, sizeof(path)))
 			return 1;
+		dir = input;
 		input = path;
 	}
 	data = slurp(input, &len);
@@ -141,6 +198,8 @@ int main(int argc, char **argv)
 		free(data);
 		return 3;
 	}
+	if (dir)
+		print_tensors(dir, out);
 	ret = spyreprog_disassemble(data, len, flags, out, &err);
 	if (ret)
 		fprintf(stderr, "spyre-dis: %s: %s\n", input, err.text);

@@ -133,10 +133,11 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (optind + 2 != argc) {
-		usage(stderr);
-		return 2;
-	}
+	if (optind + 2 != argc)
+		args_quit(2, "%s; see --help",
+			  optind == argc     ? "OPERATION and DIR are missing" :
+			  optind + 1 == argc ? "DIR, the directory to write, is missing" :
+					       "only one OPERATION and one DIR can be given");
 	mm.out = out >= 0		  ? (enum spyre_format)out
 		 : mm.in == SPYRE_SENINT8 ? SPYRE_IEEE_INT32
 					  : mm.in;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -31,6 +32,7 @@ struct tensor {
 
 static struct tensor tensors[MAX_ARGS];
 static unsigned int ntensors;
+static uint64_t described;	/* arguments that the plan's symbols take */
 static uint64_t args[MAX_ARGS];
 static bool given[MAX_ARGS];
 
@@ -41,6 +43,9 @@ static bool given[MAX_ARGS];
 		if (s_ != SPYRERT_SUCCESS)					\
 			args_quit(4, "%s: %s", spyrert_status_name(s_), spyrert_last_error()); \
 	} while (0)
+
+/* Behind "describes no tensors". */
+#define DESCRIBE "add Tensor lines to its text, or vdci.tensors (see spyrecode(5))"
 
 static void usage(FILE *out)
 {
@@ -122,6 +127,18 @@ static void read_tensors(const json_t *hcm)
 	}
 }
 
+static void count_arguments(const json_t *hcm)
+{
+	const json_t *list = json_object_get(json_object_get(hcm, "vdci"), "symbols"), *j, *arg;
+	size_t i;
+
+	json_array_foreach(list, i, j) {
+		arg = json_object_get(j, "argument");
+		if (arg && number(arg, 0) >= described)
+			described = number(arg, 0) + 1;
+	}
+}
+
 static void read_plan(const char *dir)
 {
 	char path[4200];
@@ -130,6 +147,9 @@ static void read_plan(const char *dir)
 	size_t i;
 
 	snprintf(path, sizeof(path), "%s/spyrecode.json", dir);
+	if (access(path, R_OK))
+		args_quit(3, "%s is no SpyreCode directory: its spyrecode.json: %s", dir,
+			  strerror(errno));
 	root = json_load_file(path, 0, &je);
 	if (!root)
 		args_quit(3, "%s:%d:%d: %s", path, je.line, je.column, je.text);
@@ -142,8 +162,10 @@ static void read_plan(const char *dir)
 				args_quit(3, "%s:%d:%d: %s", path, je.line, je.column, je.text);
 			hcm = file;
 		}
-		if (hcm)
+		if (hcm) {
 			read_tensors(hcm);
+			count_arguments(hcm);
+		}
 		json_decref(file);
 		file = NULL;
 	}
@@ -163,6 +185,8 @@ static struct tensor *named(char *arg, const char **value)
 	for (i = 0; i < ntensors; i++)
 		if (!strcmp(tensors[i].name, arg))
 			return &tensors[i];
+	if (!ntensors)
+		args_quit(2, "the program describes no tensors, so none is named '%s'; %s", arg, DESCRIBE);
 	args_quit(2, "the program has no tensor '%s'; --list shows what it has", arg);
 }
 
@@ -391,12 +415,15 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (optind + 1 != argc) {
-		usage(stderr);
-		return 2;
-	}
+	if (optind + 1 != argc)
+		args_quit(2, "%s; see --help", optind == argc ?
+			  "DIR, the SpyreCode directory to run, is missing" :
+			  "only one DIR can be given");
 	read_plan(argv[optind]);
 	if (list) {
+		if (!ntensors)
+			printf("no tensors described, %llu arguments: %s\n",
+			       (unsigned long long)described, DESCRIBE);
 		for (i = 0; i < ntensors; i++)
 			printf("%-8s argument %u, %s, %s %s, %llu x %llu, %llu bytes\n",
 			       tensors[i].name, tensors[i].argument,
@@ -424,6 +451,8 @@ int main(int argc, char **argv)
 			continue;
 		}
 		t = named(later[i].arg, &value);
+		if (later[i].option == 'i' && t->output)
+			args_quit(2, "tensor %s is an output: --in takes inputs", t->name);
 		*(later[i].option == 'i'   ? &t->in
 		  : later[i].option == 'o' ? &t->out
 					   : &t->ref) = value;
@@ -448,7 +477,8 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < nargs; i++)
 		if (!given[i])
-			args_quit(2, "argument %u is no tensor: give it with --symbols %u=VALUE", i, i);
+			args_quit(2, "no tensor is described for argument %u: give a number with "
+				  "--symbols %u=VALUE, or describe a tensor: %s", i, i, DESCRIBE);
 	run(dev, prog, nargs, times);
 	for (i = 0; i < ntensors; i++)
 		if (tensors[i].out || tensors[i].ref)

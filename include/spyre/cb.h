@@ -43,6 +43,12 @@ enum spyre_cb_type {
  * a multiple of 128; strides and bytes are free. Unused counts and strides are 0.
  */
 #define SPYRE_DMA_BYTES_MAX	(1ull << 34)
+/*
+ * All runs of .bytes of a control block, those of its list together, in whole sticks: a run of one byte
+ * costs a stick. More is BAD_CB. An engine serves others between control blocks only, so this bounds what
+ * they wait for.
+ */
+#define SPYRE_DMA_STICKS_MAX	(1ull << 27)
 struct spyre_dma_desc {
 	spyre_le64 dst;
 	spyre_le64 src;

@@ -16,7 +16,6 @@
 #define CHUNK		0x10000ull
 #define RUNS		512u
 #define SMALL		0x2000ull	/* takes less time than waking the engine's thread */
-#define TOTAL_MAX	(1ull << 40)	/* bytes of one job */
 
 struct dma_scratch {
 	struct spyre_dma_desc desc[SPYRE_DMA_LIST_MAX];
@@ -92,7 +91,7 @@ static bool extent_ok(struct engine *e, const struct side *s, uint64_t addr,
 /* Bytes the descriptor moves, and in whole sticks; 0: it is not a descriptor. */
 static uint64_t volume(const struct spyre_dma_desc *d, uint64_t *sticks)
 {
-	uint64_t runs = 1, bytes;
+	uint64_t runs = 1;
 	unsigned int i;
 
 	if (!d->bytes || d->bytes > SPYRE_DMA_BYTES_MAX || d->ndims < 1 || d->ndims > 4)
@@ -100,17 +99,15 @@ static uint64_t volume(const struct spyre_dma_desc *d, uint64_t *sticks)
 	for (i = 0; i < 3; i++) {
 		if (i + 1 < d->ndims) {
 			if (!d->count[i] || __builtin_mul_overflow(runs, d->count[i], &runs) ||
-			    runs > TOTAL_MAX)
+			    runs > SPYRE_DMA_STICKS_MAX)
 				return 0;
 		} else if (d->count[i] || d->dst_stride[i] || d->src_stride[i]) {
 			return 0;
 		}
 	}
-	if (__builtin_mul_overflow(runs, d->bytes, &bytes) || bytes > TOTAL_MAX)
-		return 0;
 	/* The card moves sticks: a run of less costs as much as one. */
 	*sticks = runs * ((d->bytes + SPYRE_STICK - 1) / SPYRE_STICK);
-	return bytes;
+	return *sticks > SPYRE_DMA_STICKS_MAX ? 0 : runs * d->bytes;
 }
 
 /* Makes dimensions that lie end to end on both sides one. */
@@ -406,7 +403,7 @@ static void run_copy(struct dma *j)
 	for (i = 0; i < n; i++) {
 		uint64_t st, bytes = volume(&desc[i], &st);
 
-		if (!bytes || total + bytes > TOTAL_MAX) {
+		if (!bytes || sticks + st > SPYRE_DMA_STICKS_MAX) {
 			e->rb.status = SPYRE_ERR_BAD_CB;
 			return;
 		}

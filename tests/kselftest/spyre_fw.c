@@ -479,8 +479,9 @@ TEST_F_TIMEOUT(fault, context_rung, 90)
 	ASSERT_EQ(0, queue_open(self->fd, 64, 1, &q));
 	/* While there is work the heartbeat moves. */
 	ASSERT_EQ(0, pthread_create(&thread, NULL, work, &w));
-	ASSERT_EQ(0, write_file(PARAM "mbox_timeout_ms", "300"));
-	ASSERT_EQ(0, write_file(self->inject, "slow 2200"));
+	/* Each command has four times as long; two seconds on either side for a slow machine. */
+	ASSERT_EQ(0, write_file(PARAM "mbox_timeout_ms", "1000"));
+	ASSERT_EQ(0, write_file(self->inject, "slow 6000"));
 	EXPECT_EQ(0, queue_close(&q));
 	EXPECT_TRUE(log_has("does not end, the context is reset"));
 	EXPECT_FALSE(log_has("firmware restart"));

@@ -251,6 +251,47 @@ TEST_F_TIMEOUT(life, killed_in_the_middle_of_jobs, 180)
 	}
 }
 
+/*
+ * One process fills the copy engine with the slowest that a control block may ask for, again and again. Others
+ * are served in between, memory that is freed is cleared, and nobody is reset.
+ */
+TEST_F_TIMEOUT(life, slow_copies_of_others, 180)
+{
+	struct queue hog[4];
+	uint32_t host, dev, gen;
+	uint64_t hmva, dmva;
+	struct spyre_cb cb;
+	struct queue own;
+	int fd = card_open(), i, k;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, queue_open(self->fd, 64, 1, &own));
+	gen = own.status->generation;
+	ASSERT_EQ(0, bo_create(fd, PAGE2M, DRM_SPYRE_BO_HOST, &host));
+	ASSERT_EQ(0, bo_create(fd, PAGE2M, DRM_SPYRE_BO_DEVICE, &dev));
+	ASSERT_EQ(0, vm_map(fd, host, 0, 0, &hmva));
+	ASSERT_EQ(0, vm_map(fd, dev, 0, 0, &dmva));
+	cb = cb_dma(SPYRE_CB_DMAX, dmva, dmva + 4096, 1);
+	cb.u.dma.ndims = 3;
+	cb.u.dma.count[0] = 1u << 13;
+	cb.u.dma.count[1] = SPYRE_DMA_STICKS_MAX >> 13;
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, queue_open(fd, 64, 1, &hog[i]));
+		for (k = 0; k < 8; k++)
+			queue_submit(&hog[i], &cb);
+	}
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, bo_create(self->fd, PAGE2M, DRM_SPYRE_BO_DEVICE, &dev));
+		ASSERT_EQ(0, bo_close(self->fd, dev));
+		EXPECT_EQ(0, card_works());
+	}
+	EXPECT_LT(hog[3].status->done, 8);
+	EXPECT_EQ(0, hog[3].status->error);
+	EXPECT_EQ(gen, own.status->generation);
+	close(fd);
+	EXPECT_EQ(gen, own.status->generation);
+}
+
 TEST_F(life, killed_while_waiting)
 {
 	uint32_t h;

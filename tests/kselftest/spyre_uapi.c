@@ -663,6 +663,26 @@ TEST_F(uapi, unknown_ioctl)
 	EXPECT_EQ(-EINVAL, call(self->fd, DRM_IOWR(DRM_COMMAND_BASE + 0x40, struct drm_spyre_query), &q));
 }
 
+/* The core's ioctls that have no meaning on this node, some of which assume that there is a DRM master. */
+TEST_F(uapi, foreign_ioctls)
+{
+	uint8_t arg[256] = {};
+	unsigned int nr, size;
+	int ret;
+
+	for (nr = 0; nr < 256; nr++) {
+		if (nr >= DRM_COMMAND_BASE && nr < DRM_COMMAND_END)
+			continue;
+		for (size = 0; size <= 64; size += 8) {
+			memset(arg, 0, sizeof(arg));
+			ret = call(self->fd, _IOC(_IOC_READ | _IOC_WRITE, DRM_IOCTL_BASE, nr, size), arg);
+			if (nr == _IOC_NR(DRM_IOCTL_GET_MAGIC) || nr == _IOC_NR(DRM_IOCTL_GET_UNIQUE))
+				EXPECT_EQ(-EINVAL, ret);
+		}
+	}
+	EXPECT_EQ(0, card_works());
+}
+
 TEST_F(uapi, export_is_refused)
 {
 	struct drm_prime_handle p = { .flags = O_CLOEXEC };

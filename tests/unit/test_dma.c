@@ -330,6 +330,9 @@ static void test_bad_cbs(void **state)
 	BAD(cb.type = SPYRE_CB_DMAO);		/* not this engine's */
 	BAD(cb.type = SPYRE_CB_COMPUTE);
 	BAD(cb.u.dma.ndims = 4; cb.u.dma.count[0] = cb.u.dma.count[1] = cb.u.dma.count[2] = ~0u);
+	/* Little data, but for ever: one byte over and over. */
+	BAD(cb.u.dma.bytes = 1; cb.u.dma.ndims = 3; cb.u.dma.count[0] = cb.u.dma.count[1] = 65536);
+	BAD(cb.u.dma.bytes = 129; cb.u.dma.ndims = 2; cb.u.dma.count[0] = SPYRE_DMA_STICKS_MAX / 2 + 1);
 	cb = good;
 	cb.type = SPYRE_CB_FILL;
 	cb.u.fill.bytes = 100;
@@ -493,13 +496,13 @@ static void test_timing_off(void **state)
 
 /* --- Under load -------------------------------------------------------------------------------------- */
 
-/* Copies the same 2 MB, from and to offset at, for hours, were it not stopped. */
+/* Copies the same 2 MB, from and to offset at, for as long as one control block may. */
 static struct spyre_cb endless(enum spyre_cb_type type, uint64_t at)
 {
 	struct spyre_cb cb = cb_copy(type, at, at, 2 * MB);
 
 	cb.u.dma.ndims = 2;
-	cb.u.dma.count[0] = 1u << 17;
+	cb.u.dma.count[0] = SPYRE_DMA_STICKS_MAX * SPYRE_STICK / (2 * MB);
 	cb.u.dma.dst_stride[0] = 0;
 	cb.u.dma.src_stride[0] = 0;
 	return cb;
@@ -613,7 +616,7 @@ static void test_big_lock(void **state)
 	in.u.dma.count[0] = 4;
 	in.u.dma.src_stride[0] = SPYRE_PAGE_SIZE;
 	in.u.dma.dst_stride[0] = 128;
-	in.u.dma.count[1] = 1u << 30;
+	in.u.dma.count[1] = SPYRE_DMA_STICKS_MAX / 4;
 	for (i = 0; i < 4; i++) {
 		uint32_t p;
 
@@ -649,7 +652,7 @@ static void test_invalidate_under_load(void **state)
 
 	memset(host, 0x11, 2 * MB);
 	cb.u.dma.ndims = 2;
-	cb.u.dma.count[0] = 1u << 18;
+	cb.u.dma.count[0] = SPYRE_DMA_STICKS_MAX * SPYRE_STICK / (2 * MB);
 	pthread_create(&thread, NULL, sync_main, &h);
 	job_start(f, DMI0, 1, 9, &cb);
 	WAIT_FOR(load_relaxed(&f->card->engine[DMI0].progress) > 100);

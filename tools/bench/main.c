@@ -56,17 +56,29 @@ void bench_sample(const char *name, double value, double against)
 	fflush(stdout);
 }
 
+static void usage(FILE *f)
+{
+	size_t i;
+
+	fputs("usage: spyre-bench-guest GROUP...\n"
+	      "Guest half of spyre-bench: prints samples of card 0. Groups:", f);
+	for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		fprintf(f, " %s", groups[i].name);
+	fputs("\nExit status: 0 measured, 1 error, 2 wrong usage.\n", f);
+}
+
 int main(int argc, char **argv)
 {
 	struct bench b = { .nvme = getenv("SPYRE_BENCH_NVME") };
 	size_t i;
 	int a;
 
+	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+		usage(stdout);
+		return 0;
+	}
 	if (argc < 2) {
-		fputs("usage: spyre-bench-guest GROUP...\ngroups:", stderr);
-		for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
-			fprintf(stderr, " %s", groups[i].name);
-		fputc('\n', stderr);
+		usage(stderr);
 		return 2;
 	}
 	bench_check(spyrert_init(NULL, &b.lib), "init");

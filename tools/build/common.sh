@@ -16,6 +16,11 @@ say()  { printf '  %-9s %s\n' "$1" "${*:2}"; }
 note() { [ -z "$V" ] || say "$@"; }
 die()  { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 
+# Told now, not by the first mkdir after minutes of compiling.
+if ! mkdir -p "$SPYRE_CACHE" 2>/dev/null || [ ! -w "$SPYRE_CACHE" ] || [ ! -x "$SPYRE_CACHE" ]; then
+	die "the cache SPYRE_CACHE=$SPYRE_CACHE cannot be written: set SPYRE_CACHE to a folder of yours"
+fi
+
 # quiet LOG CMD...: run with output in LOG; on failure show its end.
 quiet() {
 	local log=$1 rc=0

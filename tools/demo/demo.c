@@ -117,16 +117,20 @@ static void show(const struct digits *d, size_t first, size_t count, const uint8
 		 const float *p)
 {
 	static const char ink[] = " .:-=+*#%@";
-	size_t pick[6], n = 0, i, k;
+	size_t pick[6], n = 0, misread, i, k;
 	unsigned int y, x;
 
 	/* Some of the first, and two that the card got wrong. */
 	for (i = 0; i < count && n < 2; i++)
 		if (said[i] != d->label[first + i])
 			pick[n++] = i;
+	misread = n;
 	for (i = 0; i < count && n < 6; i += 7)
 		if (said[i] == d->label[first + i])
 			pick[n++] = i;
+	if (misread)
+		printf("  also shown, on the right: %s it misread\n\n",
+		       misread > 1 ? "pictures" : "a picture");
 	for (y = 0; y < 8; y++) {
 		printf("  ");
 		for (k = n; k-- > 0;) {
@@ -623,10 +627,12 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (argc - optind != (check ? 1 : 2)) {
-		usage(stderr);
-		return 2;
-	}
+	if (argc - optind != (check ? 1 : 2))
+		args_quit(2, "%s; see --help",
+			  optind == argc      ? "DIGITS.csv.gz is missing" :
+			  check               ? "--check takes DIGITS.csv.gz alone" :
+			  optind + 1 == argc  ? "NETWORK, the file of spyre-train, is missing" :
+						"only DIGITS.csv.gz and NETWORK can be given");
 	if (check)
 		return result_check(check, argv[optind], png);
 

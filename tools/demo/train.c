@@ -166,7 +166,9 @@ static void usage(FILE *f)
 	      "Trains a 64-128-64-10 network on the first half of the digits set.\n\n"
 	      "  -s, --seed N    start of the random numbers (default 1)\n"
 	      "  -e, --epochs N  passes over the data (default 60)\n"
-	      "  -q, --quiet     print nothing\n", f);
+	      "  -q, --quiet     print nothing\n"
+	      "  -h, --help      this text\n\n"
+	      "Exit status: 0 written, 1 a file cannot be read or written, 2 wrong usage.\n", f);
 }
 
 int main(int argc, char **argv)
@@ -205,10 +207,11 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (optind + 2 != argc) {
-		usage(stderr);
-		return 2;
-	}
+	if (optind + 2 != argc)
+		args_quit(2, "%s; see --help",
+			  optind == argc     ? "DIGITS.csv.gz and OUTPUT are missing" :
+			  optind + 1 == argc ? "OUTPUT, the file to write, is missing" :
+					       "only DIGITS.csv.gz and OUTPUT can be given");
 	rng_state = seed * 0x9e3779b97f4a7c15ull + 1;
 	digits_load(&d, argv[optind]);
 	half = d.count / 2;

@@ -441,7 +441,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind < argc) {
-		usage(stderr);
+		fprintf(stderr, "spyre-smi: '%s' is no option and nothing else is taken; see --help\n",
+			argv[optind]);
 		return EXIT_USAGE;
 	}
 	if (spyrert_init(NULL, &lib)) {
@@ -489,7 +490,9 @@ int main(int argc, char **argv)
 		if (json) {
 			json_t *root = make_json(cards, k, procs, nprocs);
 
-			json_dumpf(root, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+			/* Thousandths at most, and 17 digits would show binary's remainder. */
+			json_dumpf(root, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER |
+				   JSON_REAL_PRECISION(9));
 			putchar('\n');
 			json_decref(root);
 		} else {

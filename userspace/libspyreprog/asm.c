@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "spyrecode.h"
+#include "spyregen.h"
 #include "text.h"
 
 struct label {
@@ -38,6 +40,8 @@ struct as {
 	struct spyreprog_err *err;
 	const char **names;		/* symbol names */
 	size_t *name_len;
+	struct spyreprog_tensor *tensors;
+	size_t ntensors;
 	struct label *labels;		/* of programs, by number */
 	struct pending_unit *units;
 	size_t nunits;
@@ -507,6 +511,87 @@ static int const_line(struct as *a, struct scan *s)
 	return const_lanes(a, s);
 }
 
+/* --- Symbols and tensors --------------------------------------------------------------------- */
+
+/* The name of symbol v. A later one takes its place. */
+static int symbol_name(struct as *a, struct scan *s, unsigned int v, const char **name, size_t *len)
+{
+	size_t n = scan_word(s, name);
+	unsigned int i;
+
+	if (!n || isdigit((unsigned char)**name) || (n == 4 && !memcmp(*name, "core", 4)))
+		return scan_fail(s, *name,
+				 "expected a name that begins with a letter and is not 'core'");
+	for (i = 0; i < SPYRE_JOB_SYMBOLS; i++)
+		if (a->name_len[i] == n && !memcmp(a->names[i], *name, n))
+			return scan_fail(s, *name, "symbol %u already has this name", i);
+	a->names[v] = *name;
+	a->name_len[v] = *len = n;
+	if (v >= a->im.nsymbols)
+		a->im.nsymbols = v + 1;
+	return 0;
+}
+
+/* Tensor : SYMBOL : NAME input|output FORMAT ROWS x COLUMNS [sticks|weights] */
+static int tensor_line(struct as *a, struct scan *s)
+{
+	struct spyreprog_tensor *t = &a->tensors[a->ntensors];
+	const char *w, *name, *at;
+	uint64_t v, max = 1u << 24;	/* the product in bytes stays below 2^64 */
+	unsigned int f, i;
+	size_t n, len;
+
+	if (section(a, s) || colon(s))
+		return -1;
+	scan_space(s);
+	at = s->p;
+	if (number(s, SPYRE_JOB_SYMBOLS - 1, &v) || colon(s))
+		return -1;
+	for (i = 0; i < a->ntensors; i++)
+		if (a->tensors[i].argument == v)
+			return scan_fail(s, at, "symbol %u already is tensor '%s'", (unsigned int)v,
+					 a->tensors[i].name);
+	if (symbol_name(a, s, (unsigned int)v, &name, &n))
+		return -1;
+	*t = (struct spyreprog_tensor){ .argument = (unsigned int)v };
+	scan_space(s);
+	if (scan_is(s, "output"))
+		t->output = true;
+	else if (!scan_is(s, "input"))
+		return scan_fail(s, s->p, "expected input or output");
+	len = scan_word(s, &w);
+	for (f = 0; f < SPYRE_SEN143_FP8; f++)
+		if (strlen(spyreprog_format_name(f)) == len &&
+		    !memcmp(spyreprog_format_name(f), w, len))
+			break;
+	if (f == SPYRE_SEN143_FP8)
+		return scan_fail(s, w, "expected a tensor's format, such as SEN169_FP16");
+	t->format = (enum spyre_format)f;
+	if (number(s, max, &t->rows))
+		return -1;
+	scan_space(s);
+	if (!scan_is(s, "x"))
+		return scan_fail(s, s->p, "expected the shape: ROWS x COLUMNS");
+	if (number(s, max, &t->cols))
+		return -1;
+	if (!t->rows || !t->cols)
+		return scan_fail(s, s->start, "a tensor has at least one row and one column");
+	scan_space(s);
+	if (scan_is(s, "weights"))
+		t->weights = true;
+	else
+		scan_is(s, "sticks");
+	if (line_end(s))
+		return -1;
+	t->bytes = t->weights ? spyregen_weight_bytes(t->format, t->rows, t->cols) :
+				spyregen_bytes(t->format, t->rows, t->cols);
+	t->name = strndup(name, n);
+	if (!t->name)
+		return scan_fail(s, s->start, "out of memory");
+	a->ntensors++;
+	return 0;
+}
+
 /* --- Raw lines ------------------------------------------------------------------------------ */
 
 static int layout_line(struct as *a, struct scan *s)
@@ -668,20 +753,10 @@ static int parse_line(struct as *a, struct scan *s)
 	if (scan_is(s, "Symbol")) {
 		if (section(a, s) || colon(s) || number(s, SPYRE_JOB_SYMBOLS - 1, &v) || colon(s))
 			return -1;
-		n = scan_word(s, &w);
-		if (!n || isdigit((unsigned char)*w) || (n == 4 && !memcmp(w, "core", 4)))
-			return scan_fail(
-				s, w,
-				"expected a name that begins with a letter and is not 'core'");
-		for (i = 0; i < SPYRE_JOB_SYMBOLS; i++)
-			if (a->name_len[i] == n && !memcmp(a->names[i], w, n))
-				return scan_fail(s, w, "symbol %u already has this name", i);
-		a->names[v] = w;
-		a->name_len[v] = n;
-		if (v >= im->nsymbols)
-			im->nsymbols = (uint32_t)v + 1;
-		return line_end(s);
+		return symbol_name(a, s, (unsigned int)v, &w, &n) || line_end(s) ? -1 : 0;
 	}
+	if (scan_is(s, "Tensor"))
+		return tensor_line(a, s);
 	if (scan_is(s, "Group")) {
 		if (section(a, s) || colon(s) || number(s, SPYRE_JOB_GROUPS - 1, &v) || colon(s) ||
 		    scan_cores(s, &mask) || line_end(s))
@@ -710,7 +785,7 @@ static int parse_line(struct as *a, struct scan *s)
 	n = scan_word(s, &w);
 	return scan_fail(s, was,
 			 "'%.*s' begins no line here (Program, Registers, LAR, LBR, EAR, LCR, "
-			 "Constant, Group, Symbol, Symbols, Watchdog); instructions come after "
+			 "Constant, Group, Symbol, Symbols, Tensor, Watchdog); instructions come after "
 			 "'Program ... for unit NAME:'",
 			 (int)n, w);
 }
@@ -849,8 +924,9 @@ static bool looks_like_sticks(const char *text, size_t len)
 	return false;
 }
 
-int spyreprog_assemble(const char *text, size_t len, void **out, size_t *size,
-		       char *names[SPYRE_JOB_SYMBOLS], struct spyreprog_err *err)
+static int assemble(const char *text, size_t len, void **out, size_t *size,
+		    char *names[SPYRE_JOB_SYMBOLS], struct spyreprog_tensor *tensors,
+		    size_t *ntensors, struct spyreprog_err *err)
 {
 	struct as a = { .err = err, .regs_of = -1, .const_open = -1, .unit = -1 };
 	struct scan s = { .err = err };
@@ -866,7 +942,8 @@ int spyreprog_assemble(const char *text, size_t len, void **out, size_t *size,
 	copy = malloc(len + 1);
 	a.names = calloc(SPYRE_JOB_SYMBOLS, sizeof(*a.names));
 	a.name_len = calloc(SPYRE_JOB_SYMBOLS, sizeof(*a.name_len));
-	if (!copy || !a.names || !a.name_len) {
+	a.tensors = calloc(SPYRE_JOB_SYMBOLS, sizeof(*a.tensors));
+	if (!copy || !a.names || !a.name_len || !a.tensors) {
 		snprintf(err->text, sizeof(err->text), "out of memory");
 		goto out;
 	}
@@ -922,7 +999,15 @@ int spyreprog_assemble(const char *text, size_t len, void **out, size_t *size,
 	for (i = 0; !ret && names && i < SPYRE_JOB_SYMBOLS; i++)
 		if (a.names[i])
 			names[i] = strndup(a.names[i], a.name_len[i]);
+	if (!ret && tensors) {
+		memcpy(tensors, a.tensors, a.ntensors * sizeof(*tensors));
+		*ntensors = a.ntensors;
+		a.ntensors = 0;
+	}
 out:
+	for (i = 0; i < a.ntensors; i++)
+		free((char *)a.tensors[i].name);
+	free(a.tensors);
 	image_free(&a.im);
 	free(a.units);
 	free(a.labels);
@@ -930,4 +1015,19 @@ out:
 	free(a.name_len);
 	free(copy);
 	return ret;
+}
+
+int spyreprog_assemble(const char *text, size_t len, void **out, size_t *size,
+		       char *names[SPYRE_JOB_SYMBOLS], struct spyreprog_err *err)
+{
+	return assemble(text, len, out, size, names, NULL, NULL, err);
+}
+
+int spyreprog_assemble_tensors(const char *text, size_t len, void **out, size_t *size,
+			       char *names[SPYRE_JOB_SYMBOLS],
+			       struct spyreprog_tensor tensors[SPYRE_JOB_SYMBOLS],
+			       size_t *ntensors, struct spyreprog_err *err)
+{
+	*ntensors = 0;
+	return assemble(text, len, out, size, names, tensors, ntensors, err);
 }

@@ -38,6 +38,15 @@ struct spyreprog_meta {
 	size_t ntensors;
 };
 
+/*
+ * spyreprog_assemble() that also hands over what Tensor lines say, in their order. The names are
+ * malloc()ed, the caller's.
+ */
+int spyreprog_assemble_tensors(const char *text, size_t len, void **out, size_t *size,
+			       char *names[SPYRE_JOB_SYMBOLS],
+			       struct spyreprog_tensor tensors[SPYRE_JOB_SYMBOLS],
+			       size_t *ntensors, struct spyreprog_err *err);
+
 /* Makes dir if needed and writes init.bin and spyrecode.json in it. 0, or -1 with *err. */
 int spyreprog_write_spyrecode(const char *dir, const void *container, size_t size,
 			      const struct spyreprog_meta *meta, struct spyreprog_err *err);
