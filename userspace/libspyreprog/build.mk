@@ -40,7 +40,7 @@ INSTALL_INC += $(wildcard $(spyreprog_dir)/include/*.h) $(addprefix include/spyr
 
 # --- Unit tests -----------------------------------------------------------------------------
 
-spyreprog_tests := $(addprefix $(B)/tests/unit/,test_asm test_prog_gen test_prog_num)
+spyreprog_tests := $(addprefix $(B)/tests/unit/,test_asm $(basename $(notdir $(wildcard tests/unit/test_prog_*.c))))
 
 $(B)/tests/unit/obj-prog/%.o: tests/unit/%.c
 	$(call say,CC,$@)

@@ -58,13 +58,21 @@ enum spyregen_act {
 };
 
 #define SPYREGEN_NO_MULTICAST	(1u << 0)	/* each core loads for itself */
+#define SPYREGEN_SHARED_A	(1u << 1)	/* one a for the whole batch */
+#define SPYREGEN_SHARED_B	(1u << 2)	/* one b for the whole batch */
+#define SPYREGEN_SPLIT_FREE	UINT32_MAX	/* split_k: chosen too */
 
 /*
  * c[m x n] = act(a[m x k] * b[k x n] + bias[n]). Symbols (addresses): 0: a (sticks), 1: b
  * (weights), 2: c (sticks), 3: bias (fp32 vector; int32 for SENINT8), if any. in: SEN169_FP16,
  * IEEE_FP16, BFLOAT16 with out any of those or IEEE_FP32; or SENINT8 with out IEEE_INT32 (act NONE
  * or RELU). Order of arithmetic: one chain of fp32 fused multiply-adds per element, k ascending
- * from 0; then bias, activation, conversion.
+ * from 0; then bias, activation, conversion. With k divided there is such a chain for each slice; the
+ * slices are added in fp32, ascending, or descending for every other block of 64 columns (the odd
+ * ones, when n has an even number of blocks and both corelets work).
+ *
+ * A batch is so many products of one shape; a, b and c are its tensors one behind the other, each
+ * as long as spyregen_bytes() or spyregen_weight_bytes() says. The bias is the same for all.
  */
 struct spyregen_matmul {
 	uint32_t m, n, k;
@@ -75,6 +83,9 @@ struct spyregen_matmul {
 	uint32_t flags;
 	/* Work division: cores along m and along n; 0: chosen. */
 	uint32_t split_m, split_n;
+	/* Slices of k, a divisor of its tiles of 64 (8-bit formats: 128); 0: not divided. */
+	uint32_t split_k;
+	uint32_t batch;		/* 0: 1 */
 };
 
 /* NULL: err (at least 200 bytes) says why. The caller frees the job. */
