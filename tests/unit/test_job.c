@@ -559,6 +559,9 @@ static void try_operand(struct one *t, const struct isa_field *f)
 		VALUE(code, v);
 	}
 	for (fmt = 1; fmt < 256; fmt++) {
+		/* All formats, with HALF and without, and what lies around them. */
+		if ((fmt & 0x7f) > SPYRE_FORMATS + 1 && (fmt & 0x7f) != 0x7f)
+			continue;
 		ONE(SPYRE_PE_FORMAT, "format of a register", t->insn->imm2 |= fmt << shift);
 		ONE(format_code(t->op, fmt), "format of a FIFO",
 		    (set(t->insn, f->at, 0x20u + (unsigned int)fifo), t->insn->imm2 |= fmt << shift));
