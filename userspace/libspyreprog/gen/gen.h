@@ -19,6 +19,9 @@ unsigned int gen_lane_words(enum spyre_format fmt);	/* sticks that 64 lanes take
 /* words sticks by L3, contiguous on both sides; LAR and EAR move behind them. */
 void gen_l3(struct spyreprog_job *job, int p, enum spyre_op op, unsigned int lar, unsigned int ear,
 	    uint64_t words, unsigned int group);
+/* spyregen_relayout() between two symbols. */
+struct spyreprog_job *gen_relayout(const struct spyregen_relayout *r, unsigned int from,
+				   unsigned int to, char *err);
 /* reg = value below 2^31 */
 void gen_set(struct spyreprog_job *job, int p, unsigned int reg, uint32_t value);
 

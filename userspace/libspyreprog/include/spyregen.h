@@ -151,6 +151,32 @@ struct spyregen_row {
 
 struct spyreprog_job *spyregen_row(const struct spyregen_row *row, char *err);
 
+enum spyregen_relayout_op {
+	SPYREGEN_TRANSPOSE,		/* sticks to sticks, cols x rows */
+	SPYREGEN_TRANSPOSE_WEIGHTS,	/* sticks to weights, cols x rows */
+	SPYREGEN_TO_WEIGHTS,		/* sticks to weights */
+	SPYREGEN_TO_ROWS,		/* sticks to rows */
+	SPYREGEN_FROM_ROWS,		/* rows to sticks */
+};
+
+/*
+ * The same tensor, or its transposed, in another layout. Layout "rows": row by row, each padded to
+ * whole sticks of 64 elements (two of 32 in 32-bit formats). Symbols: 0: in, 1: out. Formats: 16-bit
+ * ones; IEEE_FP32 and IEEE_INT32 too, but not for weights. Numbers stay as they are; any NaN becomes
+ * the format's canonical one.
+ */
+struct spyregen_relayout {
+	enum spyregen_relayout_op op;
+	uint32_t rows, cols;	/* of the input */
+	enum spyre_format fmt;
+	uint32_t batch;		/* tensors, one behind the other; 0: 1 */
+	uint32_t cores;
+};
+
+struct spyreprog_job *spyregen_relayout(const struct spyregen_relayout *r, char *err);
+/* Bytes of a tensor in the layout "rows". */
+uint64_t spyregen_row_bytes(enum spyre_format fmt, uint64_t rows, uint64_t cols);
+
 /* --- References ----------------------------------------------------------------------------- */
 
 /*
