@@ -50,6 +50,16 @@ static void check_one(const struct product *p, const float *a, const float *b, c
 	}
 }
 
+/* t (cols x rows) = v (rows x cols) */
+static void transpose(float *t, const float *v, uint32_t rows, uint32_t cols)
+{
+	size_t i, j;
+
+	for (i = 0; i < rows; i++)
+		for (j = 0; j < cols; j++)
+			t[j * rows + i] = v[i * cols + j];
+}
+
 static void product(struct spyregen_matmul mm)
 {
 	uint32_t batch = mm.batch ? mm.batch : 1, na, nb, i;
@@ -59,9 +69,15 @@ static void product(struct spyregen_matmul mm)
 	uint64_t bb = spyregen_weight_bytes(mm.in, mm.k, mm.n);
 	uint64_t bc = spyregen_bytes(mm.out, mm.m, mm.n);
 	struct spyreprog_job *job;
-	uint64_t sym[4];
-	void *ha, *hb, *hc, *hv;
-	float *a, *b, *v, *got;
+	uint64_t sym[6];
+	void *ha, *hb, *hc, *hv, *hs;
+	bool ta = mm.flags & SPYREGEN_TRANSPOSED_A, tb = mm.flags & SPYREGEN_TRANSPOSED_B;
+	bool sb = mm.flags & SPYREGEN_STICKS_B;
+	uint64_t given_a = ta ? spyregen_bytes(mm.in, mm.k, mm.m) : ba;
+	uint64_t given_b = tb ? spyregen_bytes(mm.in, mm.n, mm.k) :
+			   sb ? spyregen_bytes(mm.in, mm.k, mm.n) : bb;
+	unsigned int ns = mm.bias ? 4 : 3;
+	float *a, *b, *v, *got, *t;
 	struct mem mem;
 	char err[200];
 
@@ -72,23 +88,46 @@ static void product(struct spyregen_matmul mm)
 	b = random_matrix(eb * nb, mm.in);
 	v = random_matrix(mm.n, SPYRE_IEEE_FP32);
 	got = malloc(ec * sizeof(*got));
-	mem = mem_new((ba * na + bb * nb + bc * batch + spyregen_bytes(SPYRE_IEEE_FP32, 1, mm.n) +
-		       4 * GUARD + 4095) / 4096 * 4096);
-	sym[0] = alloc(&mem, ba * na, &ha);
-	sym[1] = alloc(&mem, bb * nb, &hb);
+	t = malloc((ea > eb ? ea : eb) * sizeof(*t));
+	mem = mem_new((given_a * na + given_b * nb + ba * na + bb * nb + bc * batch + spyregen_bytes(SPYRE_IEEE_FP32, 1, mm.n) +
+		       6 * GUARD + 4095) / 4096 * 4096);
+	sym[0] = alloc(&mem, given_a * na, &ha);
+	sym[1] = alloc(&mem, given_b * nb, &hb);
 	sym[2] = alloc(&mem, bc * batch, &hc);
 	sym[3] = alloc(&mem, spyregen_bytes(SPYRE_IEEE_FP32, 1, mm.n), &hv);
-	for (i = 0; i < na; i++)
-		spyregen_pack((uint8_t *)ha + i * ba, mm.in, a + i * ea, mm.m, mm.k, mm.k);
-	for (i = 0; i < nb; i++)
-		spyregen_pack_weights((uint8_t *)hb + i * bb, mm.in, b + i * eb, mm.k, mm.n, mm.n);
+	for (i = 0; i < na; i++) {
+		transpose(t, a + i * ea, mm.m, mm.k);
+		if (ta)
+			spyregen_pack((uint8_t *)ha + i * given_a, mm.in, t, mm.k, mm.m, mm.m);
+		else
+			spyregen_pack((uint8_t *)ha + i * ba, mm.in, a + i * ea, mm.m, mm.k, mm.k);
+	}
+	for (i = 0; i < nb; i++) {
+		uint8_t *to = (uint8_t *)hb + i * given_b;
+
+		transpose(t, b + i * eb, mm.k, mm.n);
+		if (tb)
+			spyregen_pack(to, mm.in, t, mm.n, mm.k, mm.k);
+		else if (sb)
+			spyregen_pack(to, mm.in, b + i * eb, mm.k, mm.n, mm.n);
+		else
+			spyregen_pack_weights(to, mm.in, b + i * eb, mm.k, mm.n, mm.n);
+	}
 	spyregen_pack(hv, SPYRE_IEEE_FP32, v, 1, mm.n, mm.n);
 	memset(hc, 0x5a, bc * batch);
+	if (ta) {
+		sym[ns++] = alloc(&mem, ba * na, &hs);
+		memset(hs, 0xff, ba * na);
+	}
+	if (tb || sb) {
+		sym[ns++] = alloc(&mem, bb * nb, &hs);
+		memset(hs, 0xff, bb * nb);
+	}
 	job = spyregen_matmul(&mm, err);
 	if (!job)
 		fail_msg("%ux%ux%u split %u batch %u: %s", mm.m, mm.n, mm.k, mm.split_k, mm.batch,
 			 err);
-	run_on(&mem, job, sym, mm.bias ? 4 : 3);
+	run_on(&mem, job, sym, ns);
 	check_guard(hc, bc * batch);
 	p.bias = mm.bias ? v : NULL;
 	for (i = 0; i < batch; i++) {
@@ -99,6 +138,7 @@ static void product(struct spyregen_matmul mm)
 	free(a);
 	free(b);
 	free(v);
+	free(t);
 	free(got);
 }
 
@@ -182,6 +222,32 @@ static void test_split_k(void **state)
 	}
 }
 
+/* Both operands in every form, alone, in batches, with k divided and on few cores. */
+static void test_transposed(void **state)
+{
+	static const struct { uint32_t m, n, k, batch, split, cores; } s[] = {
+		{ 1, 1, 1, 0, 0, 0 }, { 65, 130, 63, 0, 0, 0 }, { 128, 64, 192, 0, 0, 0x9 },
+		{ 200, 257, 129, 0, 0, 0 }, { 33, 128, 512, 0, 4, 0 }, { 70, 66, 128, 6, 0, 0 },
+		{ 300, 320, 448, 2, 0, 0x1 }, { 64, 64, 64, 40, 0, 0 },
+	};
+	static const unsigned int b[] = { 0, SPYREGEN_TRANSPOSED_B, SPYREGEN_STICKS_B };
+	unsigned int i, f;
+
+	(void)state;
+	for (i = 0; i < sizeof(s) / sizeof(s[0]); i++) {
+		for (f = 1; f < 6; f++) {
+			product((struct spyregen_matmul){
+				.m = s[i].m, .n = s[i].n, .k = s[i].k, .batch = s[i].batch,
+				.split_k = s[i].split, .cores = s[i].cores,
+				.in = f & 1 ? SPYRE_SEN169_FP16 : SPYRE_IEEE_FP16, .bias = f & 1,
+				.out = SPYRE_IEEE_FP32,
+				.act = f == 1 ? SPYREGEN_GELU : SPYREGEN_NONE,
+				.flags = (f & 1 ? SPYREGEN_TRANSPOSED_A : 0) | b[f / 2] |
+					 (f == 5 && s[i].batch ? SPYREGEN_SHARED_B : 0) });
+		}
+	}
+}
+
 static void test_refuses(void **state)
 {
 	struct spyregen_matmul mm = { .m = 64, .n = 64, .k = 320, .split_k = 3 };
@@ -199,6 +265,13 @@ static void test_refuses(void **state)
 	assert_null(spyregen_matmul(&mm, err));
 	assert_non_null(strstr(err, "batch"));
 	mm.batch = 2;
+	mm.flags = SPYREGEN_STICKS_B | SPYREGEN_TRANSPOSED_B;
+	assert_null(spyregen_matmul(&mm, err));
+	assert_non_null(strstr(err, "either"));
+	mm.in = SPYRE_SENINT8;
+	mm.out = SPYRE_IEEE_INT32;
+	assert_null(spyregen_matmul(&mm, err));
+	assert_non_null(strstr(err, "16-bit"));
 	mm.k = 0;
 	assert_null(spyregen_matmul(&mm, err));
 	assert_non_null(strstr(err, "at least 1"));
@@ -211,6 +284,7 @@ int main(void)
 		cmocka_unit_test(test_odd),
 		cmocka_unit_test(test_batch),
 		cmocka_unit_test(test_split_k),
+		cmocka_unit_test(test_transposed),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

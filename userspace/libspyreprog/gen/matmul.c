@@ -841,7 +841,7 @@ static uint32_t groups(struct gen *g, const uint32_t *used)
 	return pl->cast_a ? pl->gb * pl->gm * pl->gk : 0;
 }
 
-struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *err)
+static struct spyreprog_job *plain(const struct spyregen_matmul *mm, char *err)
 {
 	uint32_t avail = mm->cores ? mm->cores : 0xffffffffu, used[32], ncores = 0, i, first_b;
 	struct progs pr[32];
@@ -849,8 +849,6 @@ struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *er
 	struct plan *pl = &g.pl;
 	int prog_l3lu = -1;
 
-	if (!check(mm, err))
-		return NULL;
 	for (i = 0; i < 32; i++)
 		if (avail >> i & 1)
 			used[ncores++] = i;
@@ -885,4 +883,59 @@ struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *er
 		return NULL;
 	}
 	return g.job;
+}
+
+/* Lays the operands out anew where it must, then multiplies. */
+struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *err)
+{
+	bool ta = mm->flags & SPYREGEN_TRANSPOSED_A, tb = mm->flags & SPYREGEN_TRANSPOSED_B;
+	bool sb = mm->flags & SPYREGEN_STICKS_B;
+	unsigned int symbols[4] = { SYM_A, SYM_B, SYM_C, SYM_BIAS }, next = mm->bias ? 4 : 3;
+	struct spyregen_relayout a = { .op = SPYREGEN_TRANSPOSE, .rows = mm->k, .cols = mm->m };
+	struct spyregen_relayout b = { .op = tb ? SPYREGEN_TRANSPOSE_WEIGHTS : SPYREGEN_TO_WEIGHTS,
+				       .rows = tb ? mm->n : mm->k, .cols = tb ? mm->k : mm->n };
+	struct spyreprog_job *job = NULL, *part;
+
+	if (!check(mm, err))
+		return NULL;
+	if (!ta && !tb && !sb)
+		return plain(mm, err);
+	if (!gen_is16(mm->in))
+		return gen_fail(err, "transposed operands and a right one in sticks have a 16-bit format");
+	if (tb && sb)
+		return gen_fail(err, "the right operand is either transposed or in sticks as it is");
+	a.fmt = b.fmt = mm->in;
+	a.cores = b.cores = mm->cores;
+	a.batch = mm->flags & SPYREGEN_SHARED_A ? 1 : mm->batch;
+	b.batch = mm->flags & SPYREGEN_SHARED_B ? 1 : mm->batch;
+	if (ta) {
+		job = gen_relayout(&a, SYM_A, next, err);
+		if (!job)
+			return NULL;
+		symbols[SYM_A] = next++;
+	}
+	if (tb || sb) {
+		part = gen_relayout(&b, SYM_B, next, err);
+		symbols[SYM_B] = next++;
+		if (part && job)
+			spyreprog_job_then(job, part, NULL);
+		else if (part)
+			job = part;
+		if (!part) {
+			spyreprog_job_free(job);
+			return NULL;
+		}
+	}
+	part = plain(mm, err);
+	if (!part) {
+		spyreprog_job_free(job);
+		return NULL;
+	}
+	spyreprog_job_then(job, part, symbols);
+	if (spyreprog_job_error(job)) {
+		gen_fail(err, "%s", spyreprog_job_error(job));
+		spyreprog_job_free(job);
+		return NULL;
+	}
+	return job;
 }

@@ -273,6 +273,7 @@ bool walk(struct walk *w)
 
 	if (!place(w))
 		return false;
+	spyreprog_job_share(w->job);
 	for (i = 0; i < 32; i++)
 		if (avail >> i & 1)
 			used[n++] = i;

@@ -60,6 +60,9 @@ enum spyregen_act {
 #define SPYREGEN_NO_MULTICAST	(1u << 0)	/* each core loads for itself */
 #define SPYREGEN_SHARED_A	(1u << 1)	/* one a for the whole batch */
 #define SPYREGEN_SHARED_B	(1u << 2)	/* one b for the whole batch */
+#define SPYREGEN_TRANSPOSED_A	(1u << 3)	/* a is k x m */
+#define SPYREGEN_TRANSPOSED_B	(1u << 4)	/* b is n x k, in sticks */
+#define SPYREGEN_STICKS_B	(1u << 5)	/* b is k x n, but in sticks */
 #define SPYREGEN_SPLIT_FREE	UINT32_MAX	/* split_k: chosen too */
 
 /*
@@ -70,6 +73,11 @@ enum spyregen_act {
  * from 0; then bias, activation, conversion. With k divided there is such a chain for each slice; the
  * slices are added in fp32, ascending, or descending for every other block of 64 columns (the odd
  * ones, when n has an even number of blocks and both corelets work).
+ *
+ * Transposed operands and a b in sticks (16-bit formats) are laid out anew first, in memory that the
+ * caller gives: symbols behind the others, one for a (spyregen_bytes() of m x k) if it is
+ * transposed, one for b (spyregen_weight_bytes()) if it is no weights; times the batch if not
+ * shared.
  *
  * A batch is so many products of one shape; a, b and c are its tensors one behind the other, each
  * as long as spyregen_bytes() or spyregen_weight_bytes() says. The bias is the same for all.
