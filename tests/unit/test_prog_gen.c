@@ -310,7 +310,7 @@ static bool special(enum spyregen_op op)
 static void elementwise(enum spyregen_op op, uint32_t m, uint32_t n, enum spyre_format in,
 			enum spyre_format out, uint32_t cores)
 {
-	struct spyregen_elementwise e = { op, m, n, in, out, 0.75f, cores };
+	struct spyregen_elementwise e = { op, m, n, in, out, 0.75f, cores, 0, 0 };
 	size_t count = (size_t)m * n, i;
 	float *a = random_matrix(count, in), *b = random_matrix(count, in),
 	      *got = malloc(count * 4), want;
@@ -367,7 +367,7 @@ static void test_elementwise_ops(void **state)
 	unsigned int op;
 
 	(void)state;
-	for (op = 0; op < SPYREGEN_OPS; op++) {
+	for (op = 0; op <= SPYREGEN_FILL; op++) {
 		elementwise(op, 33, 100, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, 0);
 		elementwise(op, 5, 64, SPYRE_IEEE_FP32, SPYRE_IEEE_FP32, 0);
 	}
@@ -393,7 +393,7 @@ static void test_elementwise_shapes(void **state)
 
 static void rows(enum spyregen_rowop op, uint32_t m, uint32_t n, enum spyre_format fmt)
 {
-	struct spyregen_row r = { op, m, n, fmt, 0 };
+	struct spyregen_row r = { op, m, n, fmt, 0, 0 };
 	uint32_t no = op == SPYREGEN_SOFTMAX ? n : 1, i, j;
 	float *a = random_matrix((size_t)m * n, fmt), *got = malloc((size_t)m * no * 4);
 	struct mem mem = mem_new((spyregen_bytes(fmt, m, n) * 2 + 2 * GUARD + 4095) / 4096 * 4096);
@@ -497,8 +497,8 @@ static void test_layout(void **state)
 static void test_refuses(void **state)
 {
 	struct spyregen_matmul mm = { 0, 1, 1, 0, 0, false, 0, 0, 0, 0, 0, 0, 0 };
-	struct spyregen_elementwise e = { SPYREGEN_ADD, 1, 1, SPYRE_SENINT8, 0, 0, 0 };
-	struct spyregen_row r = { SPYREGEN_SOFTMAX, 1, 1u << 24, SPYRE_IEEE_FP32, 0 };
+	struct spyregen_elementwise e = { SPYREGEN_ADD, 1, 1, SPYRE_SENINT8, 0, 0, 0, 0, 0 };
+	struct spyregen_row r = { SPYREGEN_SOFTMAX, 1, 1u << 24, SPYRE_IEEE_FP32, 0, 0 };
 	char err[200] = "";
 
 	(void)state;

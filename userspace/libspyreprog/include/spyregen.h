@@ -127,12 +127,43 @@ enum spyregen_op {
 	SPYREGEN_MIN,
 	/* out = scalar */
 	SPYREGEN_FILL,
+	/* out = f(a, b): 1 or 0 */
+	SPYREGEN_CMPEQ,
+	SPYREGEN_CMPLT,
+	SPYREGEN_CMPLE,
+	/* The same on IEEE_INT32, modulo 2^32; shifts by b modulo 32, SHR filling with 0. */
+	SPYREGEN_IADD,
+	SPYREGEN_ISUB,
+	SPYREGEN_IMUL,
+	SPYREGEN_IMIN,
+	SPYREGEN_IMAX,
+	SPYREGEN_AND,
+	SPYREGEN_OR,
+	SPYREGEN_XOR,
+	SPYREGEN_SHL,
+	SPYREGEN_SHR,
+	SPYREGEN_SRA,
+	/* out = f(a): IEEE_INT32 to floating point; the reverse, nearest even, saturating, NaN 0 */
+	SPYREGEN_I2F,
+	SPYREGEN_F2I,
 	SPYREGEN_OPS
 };
 
+/* How an operand of a binary operation is stretched to m x n. */
+enum spyregen_stretch {
+	SPYREGEN_FULL,		/* it is m x n */
+	SPYREGEN_ROW,		/* 1 x n, for every row */
+	SPYREGEN_COLUMN,	/* m x 1, for every column */
+	SPYREGEN_SCALAR,	/* 1 x 1 */
+};
+
+/* Operands that op has: 0 to 2. */
+unsigned int spyregen_operands(enum spyregen_op op);
+
 /*
  * Elementwise on matrices of one shape and layout, padding included. Symbols: 0: a, 1: b (binary
- * operations only), last: out; FILL has out alone. Formats: 16-bit ones and IEEE_FP32.
+ * operations only), last: out; FILL has out alone. Formats: 16-bit ones and IEEE_FP32, where the
+ * operation does not say IEEE_INT32.
  */
 struct spyregen_elementwise {
 	enum spyregen_op op;
@@ -140,6 +171,7 @@ struct spyregen_elementwise {
 	enum spyre_format in, out;	/* of a and b; of the result */
 	float scalar;
 	uint32_t cores;
+	enum spyregen_stretch a, b;
 };
 
 struct spyreprog_job *spyregen_elementwise(const struct spyregen_elementwise *ew, char *err);
@@ -147,17 +179,47 @@ struct spyreprog_job *spyregen_elementwise(const struct spyregen_elementwise *ew
 enum spyregen_rowop {
 	SPYREGEN_SOFTMAX,		/* out m x n; padding columns 0 */
 	SPYREGEN_SUM, SPYREGEN_ROWMAX, SPYREGEN_MEAN,	/* out m x 1, other columns 0 */
+	SPYREGEN_ROWMIN,		/* the same */
+	/* The same, IEEE_INT32: number of the first maximum. n at most 2^24; no NaN. */
+	SPYREGEN_ARGMAX,
+	SPYREGEN_LOG_SOFTMAX,		/* out m x n; padding columns are finite */
+	SPYREGEN_LAYER_NORM,		/* (x - mean) / sqrt(variance + eps), the same */
+	SPYREGEN_RMS_NORM,		/* x / sqrt(mean of x^2 + eps), the same */
+	SPYREGEN_ROWOPS
 };
 
-/* Along rows. Symbols: 0: in, 1: out. Formats: 16-bit ones and IEEE_FP32, the same for both. */
+/*
+ * Along rows. Symbols: 0: in, 1: out. Formats: 16-bit ones and IEEE_FP32, the same for both but where
+ * the operation says another. Sums: fp32, each lane over the column blocks in ascending order, then
+ * the lanes pairwise.
+ */
 struct spyregen_row {
 	enum spyregen_rowop op;
 	uint32_t m, n;
 	enum spyre_format fmt;
 	uint32_t cores;
+	float eps;
 };
 
 struct spyreprog_job *spyregen_row(const struct spyregen_row *row, char *err);
+
+enum spyregen_column_op {
+	SPYREGEN_COLUMN_SUM, SPYREGEN_COLUMN_MAX, SPYREGEN_COLUMN_MIN, SPYREGEN_COLUMN_MEAN,
+};
+
+/*
+ * Down columns, out 1 x n. Symbols: 0: in, 1: out, 2: memory of spyregen_column_scratch() bytes, if
+ * that is not 0. Formats as along rows. Sums: fp32, rows ascending in parts of 512, then the parts.
+ */
+struct spyregen_column {
+	enum spyregen_column_op op;
+	uint32_t m, n;
+	enum spyre_format fmt;
+	uint32_t cores;
+};
+
+struct spyreprog_job *spyregen_column(const struct spyregen_column *col, char *err);
+uint64_t spyregen_column_scratch(uint64_t m, uint64_t n);
 
 enum spyregen_relayout_op {
 	SPYREGEN_TRANSPOSE,		/* sticks to sticks, cols x rows */
