@@ -507,7 +507,7 @@ static void test_refuses(void **state)
 	mm.m = 1;
 	mm.in = SPYRE_SENINT8;
 	assert_null(spyregen_matmul(&mm, err));
-	mm.in = SPYRE_SEN143_FP8;
+	mm.in = SPYRE_SEN18F_FP24;
 	assert_null(spyregen_matmul(&mm, err));
 	mm.in = SPYRE_SEN169_FP16;
 	mm.m = 1u << 31;

@@ -248,6 +248,26 @@ static void test_transposed(void **state)
 	}
 }
 
+/* Products of 8-bit floating point are exact in fp32, so sums are as good as of wider formats. */
+static void test_fp8(void **state)
+{
+	static const uint32_t s[][3] = {
+		{ 1, 1, 1 }, { 65, 130, 127 }, { 128, 64, 129 }, { 257, 192, 300 }, { 64, 320, 4096 },
+	};
+	static const enum spyre_format out[] = { SPYRE_IEEE_FP32, SPYRE_SEN169_FP16, SPYRE_IEEE_FP16,
+						 SPYRE_BFLOAT16 };
+	unsigned int i, f;
+
+	(void)state;
+	for (i = 0; i < sizeof(s) / sizeof(s[0]); i++)
+		for (f = 0; f < 4; f++)
+			product((struct spyregen_matmul){
+				.m = s[i][0], .n = s[i][1], .k = s[i][2], .batch = i == 1 ? 3 : 0,
+				.split_k = i == 4 && f & 1 ? 4 : 0, .out = out[f], .bias = f & 1,
+				.in = f & 1 ? SPYRE_SEN143_FP8 : SPYRE_SEN152_FP8,
+				.act = f == 3 ? SPYREGEN_TANH : SPYREGEN_NONE });
+}
+
 static void test_refuses(void **state)
 {
 	struct spyregen_matmul mm = { .m = 64, .n = 64, .k = 320, .split_k = 3 };
@@ -285,6 +305,7 @@ int main(void)
 		cmocka_unit_test(test_batch),
 		cmocka_unit_test(test_split_k),
 		cmocka_unit_test(test_transposed),
+		cmocka_unit_test(test_fp8),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

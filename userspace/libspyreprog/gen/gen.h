@@ -14,6 +14,7 @@
 
 void *gen_fail(char *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool gen_is16(enum spyre_format fmt);
+bool gen_is8(enum spyre_format fmt);
 unsigned int gen_lane_words(enum spyre_format fmt);	/* sticks that 64 lanes take: 1 or 2 */
 
 /* words sticks by L3, contiguous on both sides; LAR and EAR move behind them. */

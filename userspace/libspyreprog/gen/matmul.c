@@ -219,7 +219,7 @@ static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint3
 	struct plan pl = { 0 };
 	bool found = false;
 
-	pl.kt_all = up(mm->k, mm->in == SPYRE_SENINT8 ? 128 : 64);
+	pl.kt_all = up(mm->k, gen_is8(mm->in) ? 128 : 64);
 	pl.wc = gen_lane_words(mm->out);
 	for (rb = stored < 128 ? stored : 128; rb; rb--) {
 		if (stored % rb)
@@ -681,9 +681,9 @@ static bool check(const struct spyregen_matmul *mm, char *err)
 		return gen_fail(err, "m, n and k must be at least 1");
 	if (mm->in == SPYRE_SENINT8 ?
 	    mm->out != SPYRE_IEEE_INT32 || mm->act > SPYREGEN_RELU :
-	    !gen_is16(mm->in) || (!gen_is16(mm->out) && mm->out != SPYRE_IEEE_FP32))
+	    !(gen_is16(mm->in) || gen_is8(mm->in)) || (!gen_is16(mm->out) && mm->out != SPYRE_IEEE_FP32))
 		return gen_fail(err,
-				"formats: 16-bit floating point in, the same or IEEE_FP32 out; or "
+				"formats: 16- or 8-bit floating point in, a 16-bit one or IEEE_FP32 out; or "
 				"SENINT8 in, IEEE_INT32 out with activation none or relu");
 	if (batches(mm) > 1u << 20)
 		return gen_fail(err, "a batch of %u products; at most 1048576", mm->batch);

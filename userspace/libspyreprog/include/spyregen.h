@@ -34,7 +34,7 @@ uint64_t spyregen_weight_bytes(enum spyre_format fmt, uint64_t k, uint64_t n);
 
 /*
  * Between row-major host fp32 (ld elements from row to row) and the card's layout, converting;
- * padding is written as 0. Formats SEN169_FP16, IEEE_FP16, BFLOAT16, IEEE_FP32; the integer forms
+ * padding is written as 0. Formats SEN169_FP16, IEEE_FP16, BFLOAT16, IEEE_FP32, and fp8; the integer forms
  * take SENINT8 and IEEE_INT32, whose host elements are int8_t and int32_t.
  */
 void spyregen_pack(void *dst, enum spyre_format fmt, const float *src, uint64_t rows, uint64_t cols,
@@ -68,7 +68,7 @@ enum spyregen_act {
 /*
  * c[m x n] = act(a[m x k] * b[k x n] + bias[n]). Symbols (addresses): 0: a (sticks), 1: b
  * (weights), 2: c (sticks), 3: bias (fp32 vector; int32 for SENINT8), if any. in: SEN169_FP16,
- * IEEE_FP16, BFLOAT16 with out any of those or IEEE_FP32; or SENINT8 with out IEEE_INT32 (act NONE
+ * IEEE_FP16, BFLOAT16, SEN143_FP8, SEN152_FP8 with out a 16-bit one or IEEE_FP32; or SENINT8 with out IEEE_INT32 (act NONE
  * or RELU). Order of arithmetic: one chain of fp32 fused multiply-adds per element, k ascending
  * from 0; then bias, activation, conversion. With k divided there is such a chain for each slice; the
  * slices are added in fp32, ascending, or descending for every other block of 64 columns (the odd
