@@ -26,7 +26,7 @@ static void usage(FILE *out)
 	      "\n"
 	      "  -m, -n, -k N       sizes (default 64)\n"
 	      "  -i, --in FORMAT    SEN169_FP16 (default), IEEE_FP16, BFLOAT16, IEEE_FP32;\n"
-	      "                     matmul: SENINT8\n"
+	      "                     matmul: SENINT8, SEN143_FP8, SEN152_FP8; IEEE_INT32\n"
 	      "  -o, --out FORMAT   of the result (default: as --in; SENINT8: IEEE_INT32)\n"
 	      "  -b, --bias         matmul: add a bias\n"
 	      "  -a, --act NAME     matmul: relu, gelu, sigmoid or tanh\n"

@@ -54,3 +54,12 @@ $(spyreprog_tests): $(B)/tests/unit/%: $(B)/tests/unit/obj-prog/%.o $(SPYREPROG_
 CHECK_UNIT += $(spyreprog_tests)
 .SECONDARY: $(spyreprog_tests:$(B)/tests/unit/%=$(B)/tests/unit/obj-prog/%.o)
 -include $(wildcard $(B)/tests/unit/obj-prog/*.d)
+
+# --- Benchmark ------------------------------------------------------------------------------
+
+$(B)/tests/bench/bench_gen: tests/bench/bench_gen.c $(MODEL_LIB) $(SPYREPROG)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -O2 $(WARN) $(INC) $(MODEL_INC) $(SPYREPROG_INC) -Itests/unit -o $@ $^ -pthread -lm
+
+ALL += $(B)/tests/bench/bench_gen
