@@ -22,7 +22,7 @@ CHECK_UNIT += $(B)/tests/unit/$(1)$(2)
 endef
 
 soc_have = $(foreach t,$(1),$(if $(wildcard tests/unit/$(t).c),$(t)))
-$(foreach t,$(call soc_have,test_num test_num_exact test_num_same test_job test_soc test_soc_time),$(eval $(call soc_test,$(t),,$(SAN),$(MODEL_LIB_ASAN))))
+$(foreach t,$(call soc_have,test_num test_num_exact test_num_same test_job test_soc test_soc_time test_soc_profile),$(eval $(call soc_test,$(t),,$(SAN),$(MODEL_LIB_ASAN))))
 $(foreach t,$(call soc_have,test_soc),$(eval $(call soc_test,$(t),_tsan,$(MODEL_TSAN),$(MODEL_LIB_TSAN))))
 
 # The published cases, with what makes and times them.
