@@ -43,6 +43,7 @@ struct plan {
 	uint32_t kt_all, kt, kc;	/* tiles of k: all, a core's, of a chunk */
 	uint32_t chunks, slots;		/* chunks of a unit; slots of the ring */
 	bool resident, panel;		/* b's slice, a's panel lies in LX whole */
+	uint32_t weight;		/* of a byte in a multicast */
 	bool cast_a, cast_b;		/* multicast to the cores of one row, of one column */
 	uint32_t wc;			/* sticks of one row of 64 results */
 	uint32_t lx_a, lx_b[2], lx_stage[2], lx_bias, lx_size;
@@ -132,9 +133,10 @@ static double cost(const struct plan *pl)
 {
 	double units = (double)pl->cm * pl->cn, grids = (double)pl->gb * pl->gk;
 	double cores = (double)pl->gm * pl->gn;
+	double ring = pl->gk > 1 ? pl->gk * 100.0 + pl->rb * 20.0 : 0;
 	/* A tile's activations, or the 64 words of the next tile. */
 	double mm = pl->rb * 10.0 > 90 ? pl->rb * 10.0 : 90;
-	double compute = units * (pl->kt * mm + 2.0 * pl->rb * pl->wc + 400 + (pl->gk - 1) * 60.0);
+	double compute = units * (pl->kt * mm + 2.0 * pl->rb * pl->wc + 400 + ring);
 	double a = (double)pl->rb * pl->kt * SPYRE_STICK, b = (double)pl->upu * pl->kt * TILE_BYTES;
 	double c = (double)pl->rb * pl->upu * pl->wc * SPYRE_STICK;
 	double bytes, core;
@@ -142,7 +144,12 @@ static double cost(const struct plan *pl)
 	a *= pl->panel ? pl->cm : units;
 	b *= pl->resident ? pl->cn : units;
 	core = a / (pl->cast_a ? 28 : 11) + b / (pl->cast_b ? 28 : 11);
-	bytes = a * (pl->cast_a ? pl->gm : cores) + b * (pl->cast_b ? pl->gn : cores);
+	/*
+	 * All multicasts together pass half of what single loads do. It matters where a division of k
+	 * competes, which does without them.
+	 */
+	bytes = a * (pl->cast_a ? pl->weight * pl->gm : cores) +
+		b * (pl->cast_b ? pl->weight * pl->gn : cores);
 	bytes = bytes * grids + c * units * cores * pl->gb;
 	bytes /= 100;
 	return pl->cb * (fmax(fmax(compute, bytes), core) + 0.1 * (compute + bytes + core) +
@@ -221,6 +228,7 @@ static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint3
 
 	pl.kt_all = up(mm->k, gen_is8(mm->in) ? 128 : 64);
 	pl.wc = gen_lane_words(mm->out);
+	pl.weight = mm->split_k ? 2 : 1;
 	for (rb = stored < 128 ? stored : 128; rb; rb--) {
 		if (stored % rb)
 			continue;
