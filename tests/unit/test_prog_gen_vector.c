@@ -106,6 +106,43 @@ static void test_stretch(void **state)
 	}
 }
 
+/* One core works through more than the 256 MiB that a span of addresses covers on the card. */
+static void test_beyond_span(void **state)
+{
+	const uint32_t m = 2200000, n = 64;
+	uint64_t bytes = spyregen_bytes(SPYRE_SEN169_FP16, m, n), sym[3];
+	unsigned int stretched;
+	struct mem mem;
+	uint16_t *a, *zero, *out;
+	char err[200];
+	size_t i;
+
+	(void)state;
+	assert_true(bytes > 256u << 20);
+	mem = mem_new(whole_pages(2 * bytes + 256 + 3 * GUARD));
+	sym[0] = alloc(&mem, bytes, (void **)&a);
+	sym[1] = alloc(&mem, 256, (void **)&zero);
+	sym[2] = alloc(&mem, bytes, (void **)&out);
+	memset(zero, 0, 256);
+	for (i = 0; i < bytes / 2; i++)
+		a[i] = (uint16_t)(0x2000 + (i * 40503u >> 4 & 0x3fff));
+	for (stretched = 0; stretched < 2; stretched++) {
+		struct spyregen_elementwise e = {
+			.op = stretched ? SPYREGEN_ADD : SPYREGEN_COPY, .m = m, .n = n, .cores = 0x8,
+			.b = stretched ? SPYREGEN_SCALAR : SPYREGEN_FULL };
+		uint64_t two[2] = { sym[0], sym[2] };
+		struct spyreprog_job *job = spyregen_elementwise(&e, err);
+
+		if (!job)
+			fail_msg("%s", err);
+		memset(out, 0, bytes);
+		run_on(&mem, job, stretched ? sym : two, stretched ? 3 : 2);
+		check_guard(out, bytes);
+		assert_true(!memcmp(out, a, bytes));
+	}
+	free(mem.data);
+}
+
 static int32_t int_ref(enum spyregen_op op, int32_t x, int32_t y)
 {
 	uint32_t a = (uint32_t)x, b = (uint32_t)y;
@@ -393,6 +430,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refuses),
 		cmocka_unit_test(test_stretch),
+		cmocka_unit_test(test_beyond_span),
 		cmocka_unit_test(test_integers),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_columns),
