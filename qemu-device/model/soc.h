@@ -114,7 +114,8 @@ struct spyre_core_profile {
 	uint64_t in_busy, out_busy;
 	uint64_t ring_bytes[2];		/* FIFO RING: 0 clockwise */
 	uint64_t ring_busy[2];
-	uint64_t bursts, burst_time;	/* loads and stores of memory, and the sum of how long each was in flight */
+	/* [0] loads and stores of memory, [1] multicasts; and the sum of how long each was in flight. */
+	uint64_t bursts[2], burst_time[2];
 	uint64_t macs;
 	uint64_t pt_words;		/* words of activations that both PTs took */
 };
@@ -128,9 +129,9 @@ struct spyre_soc_profile {
 	uint64_t tail;			/* what the last of cores alike lags behind the one that was timed */
 	uint64_t memory_busy;		/* moving all bytes through the memory, turnaround included */
 	uint64_t port_busy[2];		/* HMI ports of cores 0 to 15 and 16 to 31 */
-	/* The card: memory's rate, how many bursts a core has in flight, core cycles of a PT for a word at best. */
+	/* The card: memory's rate, how many bursts (as above) a core has in flight, core cycles of a PT for a word at best. */
 	uint64_t memory_bytes_s, core_hz;
-	uint32_t bursts_in_flight, pt_beats;
+	uint32_t bursts_in_flight[2], pt_beats;
 	struct spyre_core_profile core[32];
 };
 

@@ -98,7 +98,8 @@ struct tcore {
 	bool queued;
 	uint64_t macs, rd, wr;		/* of one of the cores */
 	uint64_t mrd;			/* multicasts', of all of them */
-	uint64_t in_words, out_words, bursts, burst_time, pt_words;	/* of one of the cores */
+	uint64_t in_words, out_words, pt_words;	/* of one of the cores */
+	uint64_t bursts[2], burst_time[2];	/* [1]: multicasts */
 };
 
 struct tgroup {
@@ -419,8 +420,8 @@ static uint64_t *flight_slot(struct tcore *c, bool multicast)
 static void flight_add(struct tunit *u, uint64_t done, bool multicast)
 {
 	if (PROFILED) {
-		u->core->bursts++;
-		u->core->burst_time += done - u->t;
+		u->core->bursts[multicast]++;
+		u->core->burst_time[multicast] += done - u->t;
 	}
 	*flight_slot(u->core, multicast) = done;
 	if (multicast)
@@ -1158,7 +1159,8 @@ static bool profile(struct sim *sim, const struct spyre_soc_time *time, uint64_t
 	p->memory_bytes_s = TIME_HMI_BYTES_S;
 	p->pt_beats = TIME_MM_BEATS;
 	p->core_hz = cfg->core_hz;
-	p->bursts_in_flight = TIME_BURSTS_IN_FLIGHT;
+	p->bursts_in_flight[0] = TIME_BURSTS_IN_FLIGHT;
+	p->bursts_in_flight[1] = TIME_MULTICASTS_IN_FLIGHT;
 	for (m = p->core_mask; m; m &= m - 1) {
 		const struct tcore *c = sim->of[__builtin_ctz(m)];
 		struct spyre_core_profile *q = &p->core[__builtin_ctz(m)];
@@ -1182,8 +1184,8 @@ static bool profile(struct sim *sim, const struct spyre_soc_time *time, uint64_t
 			q->ring_bytes[i] = words * SPYRE_STICK;
 			q->ring_busy[i] = words * sim->link;
 		}
-		q->bursts = c->bursts;
-		q->burst_time = c->burst_time;
+		memcpy(q->bursts, c->bursts, sizeof(q->bursts));
+		memcpy(q->burst_time, c->burst_time, sizeof(q->burst_time));
 		q->macs = c->macs;
 		q->pt_words = c->pt_words;
 	}

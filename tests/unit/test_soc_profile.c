@@ -179,7 +179,8 @@ static void test_memory(void **state)
 		env_load_job(&e, j);
 		profile(&e, &p, 0);
 		q = &p.core[0];
-		assert_int_equal(q->bursts, 200);
+		assert_int_equal(q->bursts[0], 200);
+		assert_int_equal(q->bursts[1], 0);
 		assert_int_equal(q->in_bytes, 200 * 32 * SPYRE_STICK);
 		assert_int_equal(q->out_bytes, 0);
 		assert_int_equal(q->unit[SPYRE_UNIT_L3LU].bytes, q->in_bytes);
@@ -188,9 +189,9 @@ static void test_memory(void **state)
 		assert_true(q->unit[SPYRE_UNIT_L3LU].spent[SPYRE_BLOCKED] > p.total / 10 * 9);
 		assert_true(p.port_busy[1] == (cores == 32 ? p.port_busy[0] : 0));
 		share = (double)p.memory_busy / (double)p.total;
-		flying = (double)q->burst_time / (double)p.total;
+		flying = (double)q->burst_time[0] / (double)p.total;
 		assert_true(cores == 32 ? share > 0.9 && share <= 1 : share < 0.15);
-		assert_true(flying > p.bursts_in_flight - 0.5 && flying <= p.bursts_in_flight);
+		assert_true(flying > p.bursts_in_flight[0] - 0.5 && flying <= p.bursts_in_flight[0]);
 		env_free(&e);
 	}
 }
