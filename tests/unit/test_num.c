@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <spyre/isa_table.h>
 #include <spyre/num.h>
 
 #include "vec.h"
@@ -451,8 +452,8 @@ static long double r_gelu(long double x)
 }
 
 /*
- * Bounds in units of the last place of the fp32 result (of the smallest normal below that), over all codes
- * of the 16-bit formats and samples of fp32. --rst prints them for the manual.
+ * Bounds in units of the last place of the fp32 result (of the smallest normal below that), over all codes of the
+ * 8- and 16-bit formats and samples of fp32. --rst prints them for the manual.
  */
 static const struct func {
 	const char *name;
@@ -510,30 +511,52 @@ static double worst_of(const struct func *f, const uint32_t *x, size_t n, uint32
 
 static void test_special(void **state)
 {
-	uint32_t *x = buf(65536), *y = buf(65536), at = 0, i, k;
+	static const struct {
+		const char *name;
+		enum spyre_format fmt;
+	} fmts[] = {
+		{ "DL16", SPYRE_SEN169_FP16 }, { "fp16", SPYRE_IEEE_FP16 }, { "bf16", SPYRE_BFLOAT16 },
+		{ "fp8 1-4-3", SPYRE_SEN143_FP8 }, { "fp8 1-5-2", SPYRE_SEN152_FP8 }, { "fp32", SPYRE_IEEE_FP32 },
+	};
+	uint32_t *x = buf(65536), *y = buf(65536), at, i, k, r;
+	const struct vec_ops *v = spyre_vec_ops_best();
+	uint8_t *codes = malloc(65536 * 2);
 	const struct func *f;
 	double worst;
 
 	(void)state;
 	for (f = funcs; f < funcs + sizeof(funcs) / sizeof(funcs[0]); f++) {
-		worst = 0;
-		for (k = 0; k < 3; k++) {
-			for (i = 0; i < 65536; i++)
-				x[i] = k == 0 ? spyre_dl16_to_bits((uint16_t)i) : k == 1 ? spyre_fp16_to_bits((uint16_t)i) :
-				       spyre_bf16_to_bits((uint16_t)i);
-			worst = worst_of(f, x, 65536, y, &at, worst);
+		print_message("%-8s bound %.1f ulp, worst", f->name, f->bound);
+		for (k = 0; k < sizeof(fmts) / sizeof(fmts[0]); k++) {
+			worst = 0;
+			at = 0;
+			if (fmts[k].fmt != SPYRE_IEEE_FP32) {
+				bool fp8 = isa_formats[fmts[k].fmt].lanes == 128;
+
+				for (i = 0; i < 65536; i++) {
+					codes[fp8 ? i : 2 * i] = (uint8_t)i;
+					if (!fp8)
+						codes[2 * i + 1] = (uint8_t)(i >> 8);
+				}
+				v->widen[fmts[k].fmt](x, codes, 65536);
+				worst = worst_of(f, x, 65536, y, &at, worst);
+			} else {
+				/* All exponents evenly, then the range where functions turn. */
+				for (r = 0; r < 4; r++) {
+					for (i = 0; i < 65536; i++)
+						x[i] = r & 1 ? spyre_fp32_bits((float)((int32_t)rnd() / 0x1p31 * 16)) : rnd();
+					worst = worst_of(f, x, 65536, y, &at, worst);
+				}
+			}
+			print_message("%s %s %.3f at %a", k ? "," : "", fmts[k].name, worst,
+				      (double)spyre_fp32_from_bits(at));
+			if (!(worst <= f->bound))
+				fail_msg("%s of %s: error %.3f ulp at %08x, bound %.1f", f->name, fmts[k].name, worst, at,
+					 f->bound);
 		}
-		/* All exponents evenly, then the range where functions turn. */
-		for (k = 0; k < 4; k++) {
-			for (i = 0; i < 65536; i++)
-				x[i] = k & 1 ? spyre_fp32_bits((float)((int32_t)rnd() / 0x1p31 * 16)) : rnd();
-			worst = worst_of(f, x, 65536, y, &at, worst);
-		}
-		print_message("%-8s worst %.3f ulp at %08x (%a), bound %.1f\n", f->name, worst, at,
-			      (double)spyre_fp32_from_bits(at), f->bound);
-		if (!(worst <= f->bound))
-			fail_msg("%s: error %.3f ulp at %08x, bound %.1f", f->name, worst, at, f->bound);
+		print_message("\n");
 	}
+	free(codes);
 	free(x);
 	free(y);
 }
