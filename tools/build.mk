@@ -21,11 +21,17 @@ $(TOOLS_DIR)/spyre-dis: $(TOOLS_DIR)/spyre-dis.o $(SPYREPROG)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ -ljansson -lm
 
-$(TOOLS_DIR)/spyre-run: $(TOOLS_DIR)/spyre-run.o $(TOOLS_DIR)/npy.o $(TOOLS_DIR)/args.o $(SPYREPROG) $(SPYRERT)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(SPYREPROG) $(SPYRERT_LINK) -ljansson -lm
+$(TOOLS_DIR)/spyre-run.o $(TOOLS_DIR)/profile.o $(TOOLS_DIR)/trace.o: tools_cflags += $(MODEL_INC)
 
-tools_prog := $(addprefix $(TOOLS_DIR)/,spyre-as spyre-dis spyre-gen spyre-run)
+$(TOOLS_DIR)/spyre-run: $(addprefix $(TOOLS_DIR)/,spyre-run.o npy.o args.o profile.o trace.o) $(SPYREPROG) $(MODEL_LIB) $(SPYRERT)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(SPYREPROG) $(MODEL_LIB) $(SPYRERT_LINK) -ljansson -pthread -lm
+
+$(TOOLS_DIR)/spyre-trace: $(TOOLS_DIR)/spyre-trace.o
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^
+
+tools_prog := $(addprefix $(TOOLS_DIR)/,spyre-as spyre-dis spyre-gen spyre-run spyre-trace)
 ALL += $(tools_prog)
 INSTALL_BIN += $(tools_prog)
 # spyre-vm and spyre-bench work in the tree they were built in: they boot its QEMU, kernel and driver.

@@ -16,21 +16,36 @@ static void usage(FILE *out)
 	      "\n"
 	      "operations\n"
 	      "  matmul     c[m,n] = act(a[m,k] * b[k,n] + bias[n])\n"
-	      "  softmax sum rowmax mean          along the rows of a[m,n]\n"
-	      "  add sub mul max min              of a[m,n] and b[m,n]\n"
+	      "  softmax sum rowmax mean rowmin argmax log_softmax layer_norm rms_norm\n"
+	      "                                   along the rows of a[m,n]\n"
+	      "  colsum colmax colmin colmean     down the columns of a[m,n]\n"
+	      "  transpose                        of a[m,n]\n"
+	      "  add sub mul max min cmpeq cmplt cmple   of a[m,n] and b[m,n]\n"
+	      "  iadd isub imul imin imax and or xor shl shr sra   the same, IEEE_INT32\n"
 	      "  copy relu gelu sigmoid tanh exp ln sqrt rsqrt recip abs neg erf   of a[m,n]\n"
 	      "  adds muls maxs mins              of a[m,n] and --scalar\n"
+	      "  i2f f2i                          of a[m,n], from and to IEEE_INT32\n"
 	      "  fill                             with --scalar\n"
 	      "\n"
 	      "  -m, -n, -k N       sizes (default 64)\n"
 	      "  -i, --in FORMAT    SEN169_FP16 (default), IEEE_FP16, BFLOAT16, IEEE_FP32;\n"
-	      "                     matmul: SENINT8\n"
+	      "                     matmul: SENINT8, SEN143_FP8, SEN152_FP8; IEEE_INT32\n"
 	      "  -o, --out FORMAT   of the result (default: as --in; SENINT8: IEEE_INT32)\n"
 	      "  -b, --bias         matmul: add a bias\n"
 	      "  -a, --act NAME     matmul: relu, gelu, sigmoid or tanh\n"
 	      "  -s, --scalar X     default 1\n"
 	      "  -c, --cores MASK   cores to use (default 0xffffffff)\n"
 	      "      --no-multicast matmul: each core loads for itself\n"
+	      "      --transposed-a, --transposed-b   matmul: a is [k,m], b is [n,k]\n"
+	      "      --split-m N, --split-n N, --split-k N   matmul: cores along each (default:\n"
+	      "                     chosen; k is not divided)\n"
+	      "      --stretch-a WAY, --stretch-b WAY   of two operands: row (it is [1,n]),\n"
+	      "                     column ([m,1]) or scalar ([1,1])\n"
+	      "      --eps X        layer_norm, rms_norm: added to the variance (default 1e-5)\n"
+	      "\n"
+	      "A product with a transposed operand has outputs scratch_a, scratch_b: memory in which\n"
+	      "that operand is laid out anew. A reduction of more than 512 rows has scratch.\n"
+	      "\n"
 	      "  -h, --help         this text\n"
 	      "\n"
 	      "Exit status: 0 written, 1 the operation cannot be made or written, 2 wrong usage.\n",
@@ -48,12 +63,33 @@ static int index_of(const char *name, const char *const *names, int n)
 }
 
 static const char *const acts[] = { "none", "relu", "gelu", "sigmoid", "tanh" };
-static const char *const rowops[] = { "softmax", "sum", "rowmax", "mean" };
+static const char *const rowops[SPYREGEN_ROWOPS] = {
+	"softmax", "sum", "rowmax", "mean", "rowmin", "argmax", "log_softmax", "layer_norm",
+	"rms_norm",
+};
+static const char *const colops[] = { "colsum", "colmax", "colmin", "colmean" };
+static const char *const ways[] = { "full", "row", "column", "scalar" };
 static const char *const ewops[SPYREGEN_OPS] = {
 	"copy",	 "relu",  "gelu", "sigmoid", "tanh", "exp",  "ln",   "sqrt",
 	"rsqrt", "recip", "abs",  "neg",     "erf",  "adds", "muls", "maxs",
 	"mins",	 "add",	  "sub",  "mul",     "max",  "min",  "fill",
+	"cmpeq", "cmplt", "cmple", "iadd",   "isub", "imul", "imin", "imax",
+	"and",	 "or",	  "xor",   "shl",    "shr",  "sra",  "i2f",  "f2i",
 };
+
+/* Options without a letter. */
+enum { SPLIT_M = 256, SPLIT_N, SPLIT_K, TRANSPOSED_A, TRANSPOSED_B, STRETCH_A, STRETCH_B, EPS };
+
+static enum spyregen_stretch stretch(const char *name)
+{
+	int way = index_of(name, ways, 4);
+
+	if (way >= 0)
+		return (enum spyregen_stretch)way;
+	fprintf(stderr, "spyre-gen: an operand is stretched by row, column or scalar, not '%s'\n",
+		name);
+	exit(2);
+}
 
 static int format(const char *name)
 {
@@ -65,6 +101,18 @@ static int format(const char *name)
 	args_quit(2, "'%s' is no format; see --help", name);
 }
 
+/* An operand stretched so still has this dimension. */
+static bool whole(enum spyregen_stretch s, enum spyregen_stretch keeps)
+{
+	return s == SPYREGEN_FULL || s == keeps;
+}
+
+static void one_format(const struct spyregen_matmul *mm)
+{
+	if (mm->out != mm->in)
+		args_quit(2, "this operation has one format: leave --out away");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = { { "in", required_argument, NULL, 'i' },
@@ -74,16 +122,25 @@ int main(int argc, char **argv)
 						 { "scalar", required_argument, NULL, 's' },
 						 { "cores", required_argument, NULL, 'c' },
 						 { "no-multicast", no_argument, NULL, 'M' },
+						 { "split-m", required_argument, NULL, SPLIT_M },
+						 { "split-n", required_argument, NULL, SPLIT_N },
+						 { "split-k", required_argument, NULL, SPLIT_K },
+						 { "transposed-a", no_argument, NULL, TRANSPOSED_A },
+						 { "transposed-b", no_argument, NULL, TRANSPOSED_B },
+						 { "stretch-a", required_argument, NULL, STRETCH_A },
+						 { "stretch-b", required_argument, NULL, STRETCH_B },
+						 { "eps", required_argument, NULL, EPS },
 						 { "help", no_argument, NULL, 'h' },
 						 { 0 } };
-	struct spyreprog_symbol sym[4] = { { 0 } };
-	struct spyreprog_tensor t[4] = { { 0 } };
+	struct spyreprog_symbol sym[6] = { { 0 } };
+	struct spyreprog_tensor t[6] = { { 0 } };
 	struct spyreprog_meta meta = { .symbols = sym, .tensors = t };
 	struct spyregen_matmul mm = { .m = 64, .n = 64, .k = 64 };
 	struct spyreprog_job *job;
 	struct spyreprog_err serr;
 	char err[200] = "";
-	float scalar = 1;
+	struct spyregen_elementwise ew = { .op = 0 };
+	float scalar = 1, eps = 1e-5f;
 	int out = -1, c, op;
 	unsigned int i, nt = 0;
 	uint32_t cores = 0;
@@ -125,6 +182,30 @@ int main(int argc, char **argv)
 		case 'M':
 			mm.flags |= SPYREGEN_NO_MULTICAST;
 			break;
+		case SPLIT_M:
+			mm.split_m = (uint32_t)args_number("--split-m", optarg, 0, UINT32_MAX);
+			break;
+		case SPLIT_N:
+			mm.split_n = (uint32_t)args_number("--split-n", optarg, 0, UINT32_MAX);
+			break;
+		case SPLIT_K:
+			mm.split_k = (uint32_t)args_number("--split-k", optarg, 0, UINT32_MAX);
+			break;
+		case TRANSPOSED_A:
+			mm.flags |= SPYREGEN_TRANSPOSED_A;
+			break;
+		case TRANSPOSED_B:
+			mm.flags |= SPYREGEN_TRANSPOSED_B;
+			break;
+		case STRETCH_A:
+			ew.a = stretch(optarg);
+			break;
+		case STRETCH_B:
+			ew.b = stretch(optarg);
+			break;
+		case EPS:
+			eps = (float)args_real("--eps", optarg, 0);
+			break;
 		case 'h':
 			usage(stdout);
 			return 0;
@@ -154,9 +235,16 @@ int main(int argc, char **argv)
 	nt++
 #define STICKS(nm, o, f, r, cl) T(nm, o, false, f, r, cl, spyregen_bytes(f, r, cl))
 	if (!strcmp(argv[optind], "matmul")) {
+		bool ta = mm.flags & SPYREGEN_TRANSPOSED_A, tb = mm.flags & SPYREGEN_TRANSPOSED_B;
+
 		job = spyregen_matmul(&mm, err);
-		STICKS("a", false, mm.in, mm.m, mm.k);
-		T("b", false, true, mm.in, mm.k, mm.n, spyregen_weight_bytes(mm.in, mm.k, mm.n));
+		STICKS("a", false, mm.in, ta ? mm.k : mm.m, ta ? mm.m : mm.k);
+		if (tb) {
+			STICKS("b", false, mm.in, mm.n, mm.k);
+		} else {
+			T("b", false, true, mm.in, mm.k, mm.n,
+			  spyregen_weight_bytes(mm.in, mm.k, mm.n));
+		}
 		STICKS("c", true, mm.out, mm.m, mm.n);
 		if (mm.bias) {
 			enum spyre_format bf =
@@ -164,25 +252,59 @@ int main(int argc, char **argv)
 
 			STICKS("bias", false, bf, 1, mm.n);
 		}
-	} else if ((op = index_of(argv[optind], rowops, 4)) >= 0) {
-		struct spyregen_row r = { (enum spyregen_rowop)op, mm.m, mm.n, mm.in, cores };
+		if (ta) {
+			STICKS("scratch_a", true, mm.in, mm.m, mm.k);
+		}
+		if (tb) {
+			T("scratch_b", true, true, mm.in, mm.k, mm.n,
+			  spyregen_weight_bytes(mm.in, mm.k, mm.n));
+		}
+	} else if ((op = index_of(argv[optind], rowops, SPYREGEN_ROWOPS)) >= 0) {
+		struct spyregen_row r = { .op = (enum spyregen_rowop)op, .m = mm.m, .n = mm.n,
+					  .fmt = mm.in, .cores = cores, .eps = eps };
 
-		if (mm.out != mm.in)
-			args_quit(2, "operations along rows have one format: leave --out away");
+		one_format(&mm);
 		job = spyregen_row(&r, err);
 		STICKS("a", false, mm.in, mm.m, mm.n);
-		STICKS("out", true, mm.in, mm.m, op == SPYREGEN_SOFTMAX ? mm.n : 1);
-	} else if ((op = index_of(argv[optind], ewops, SPYREGEN_OPS)) >= 0) {
-		struct spyregen_elementwise e = {
-			(enum spyregen_op)op, mm.m, mm.n, mm.in, mm.out, scalar, cores
-		};
+		STICKS("out", true, op == SPYREGEN_ARGMAX ? SPYRE_IEEE_INT32 : mm.in, mm.m,
+		       op == SPYREGEN_SOFTMAX || op >= SPYREGEN_LOG_SOFTMAX ? mm.n : 1);
+	} else if ((op = index_of(argv[optind], colops, 4)) >= 0) {
+		struct spyregen_column r = { (enum spyregen_column_op)op, mm.m, mm.n, mm.in, cores };
+		uint64_t scratch = spyregen_column_scratch(mm.m, mm.n);
 
-		job = spyregen_elementwise(&e, err);
-		if (op != SPYREGEN_FILL) {
-			STICKS("a", false, mm.in, mm.m, mm.n);
+		one_format(&mm);
+		job = spyregen_column(&r, err);
+		STICKS("a", false, mm.in, mm.m, mm.n);
+		STICKS("out", true, mm.in, 1, mm.n);
+		if (scratch) {
+			T("scratch", true, false, SPYRE_IEEE_FP32, 1, scratch / 4, scratch);
 		}
-		if (op >= SPYREGEN_ADD && op <= SPYREGEN_MIN) {
-			STICKS("b", false, mm.in, mm.m, mm.n);
+	} else if (!strcmp(argv[optind], "transpose")) {
+		struct spyregen_relayout r = { .op = SPYREGEN_TRANSPOSE, .rows = mm.m, .cols = mm.n,
+					       .fmt = mm.in, .cores = cores };
+
+		one_format(&mm);
+		job = spyregen_relayout(&r, err);
+		STICKS("a", false, mm.in, mm.m, mm.n);
+		STICKS("out", true, mm.in, mm.n, mm.m);
+	} else if ((op = index_of(argv[optind], ewops, SPYREGEN_OPS)) >= 0) {
+		unsigned int nin = spyregen_operands((enum spyregen_op)op);
+
+		ew.op = (enum spyregen_op)op;
+		ew.m = mm.m;
+		ew.n = mm.n;
+		ew.in = mm.in;
+		ew.out = mm.out;
+		ew.scalar = scalar;
+		ew.cores = cores;
+		job = spyregen_elementwise(&ew, err);
+		if (nin) {
+			STICKS("a", false, mm.in, whole(ew.a, SPYREGEN_COLUMN) ? mm.m : 1,
+			       whole(ew.a, SPYREGEN_ROW) ? mm.n : 1);
+		}
+		if (nin > 1) {
+			STICKS("b", false, mm.in, whole(ew.b, SPYREGEN_COLUMN) ? mm.m : 1,
+			       whole(ew.b, SPYREGEN_ROW) ? mm.n : 1);
 		}
 		STICKS("out", true, mm.out, mm.m, mm.n);
 	} else {

@@ -17,6 +17,7 @@
 
 #include "args.h"
 #include "npy.h"
+#include "trace.h"
 
 #define MAX_ARGS 256u
 
@@ -59,6 +60,9 @@ static void usage(FILE *out)
 	      "                          (default 0)\n"
 	      "  -s, --symbols I=VALUE   argument I is a number, not a tensor's address\n"
 	      "  -T, --time N            launch N times and say how long it took\n"
+	      "  -p, --profile           say where the jobs' time went\n"
+	      "  -j, --json              the profile as JSON\n"
+	      "  -x, --trace FILE        write a timeline (trace event format: Perfetto, acelyzer)\n"
 	      "  -l, --list              list the tensors and stop\n"
 	      "  -b, --backend NAME      drm or model (default: SPYRERT_BACKEND, or drm)\n"
 	      "  -d, --device N          card (default 0)\n"
@@ -312,10 +316,14 @@ static bool store(struct spyrert_device *dev, const struct tensor *t, double tol
 }
 
 static struct { uint64_t cycles; unsigned int count; } modelled;
+static struct trace trace;
+static bool tracing;
 
 static void on_activity(void *arg, const struct spyrert_activity *a)
 {
 	(void)arg;
+	if (tracing)
+		trace_record(&trace, a);
 	if (a->kind == SPYRERT_ACTIVITY_COMPUTE) {
 		modelled.cycles += a->cycles;
 		modelled.count++;
@@ -339,7 +347,6 @@ static void run(struct spyrert_device *dev, struct spyrert_program *prog, unsign
 	unsigned int i;
 
 	CHECK(spyrert_device_get_props(dev, &props, sizeof(props)));
-	CHECK(spyrert_activity_subscribe(dev, on_activity, NULL));
 	for (i = 0; i < (times ? times : 1); i++) {
 		t = now();
 		CHECK(spyrert_launch(s, prog, args, nargs, 0, 0));
@@ -348,12 +355,53 @@ static void run(struct spyrert_device *dev, struct spyrert_program *prog, unsign
 		if (!i || t < best)
 			best = t;
 	}
-	CHECK(spyrert_activity_subscribe(dev, NULL, NULL));
 	if (times && modelled.count)
 		printf("%u launches: best %.3f ms wall; modelled %.3f us (%llu core cycles) a "
 		       "launch\n",
 		       times, best * 1e3, (double)modelled.cycles / times / props.core_hz * 1e6,
 		       (unsigned long long)(modelled.cycles / times));
+}
+
+/* After the jobs ran, so that their own errors come first. */
+static void explain(struct spyrert_device *dev, const char *dir, unsigned int nargs, bool profiled, bool json,
+		    const char *timeline)
+{
+	struct spyrert_device_props props;
+	struct profile p = { 0 };
+	char err[300], name[256];
+	const char *base;
+	size_t drawn = 0, n;
+	uint32_t phases;
+	json_t *j;
+
+	CHECK(spyrert_device_get_props(dev, &props, sizeof(props)));
+	if (profile_read(dir, args, nargs, props.core_hz, 0, &p, err))
+		quit(3, "no profile: %s", err);
+	if (profiled && json) {
+		j = profile_json(&p);
+		json_dumpf(j, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12));
+		putchar('\n');
+		json_decref(j);
+	} else if (profiled) {
+		profile_print(&p);
+	}
+	if (timeline) {
+		phases = trace_phases(&trace, &p, &drawn);
+		profile_free(&p);
+		if (profile_read(dir, args, nargs, props.core_hz, phases, &p, err))
+			quit(3, "no profile: %s", err);
+		for (n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
+			;
+		for (base = dir + n; base > dir && base[-1] != '/'; base--)
+			;
+		snprintf(name, sizeof(name), "%.*s", (int)(dir + n - base), base);
+		if (trace.lost)
+			quit(3, "%s: out of memory", timeline);
+		if (trace_write(timeline, &trace, &p, drawn, name, props.soc_hz))
+			quit(3, "cannot write %s: %s", timeline, strerror(errno));
+	}
+	free(trace.records);
+	profile_free(&p);
 }
 
 int main(int argc, char **argv)
@@ -364,6 +412,9 @@ int main(int argc, char **argv)
 						 { "tolerance", required_argument, NULL, 't' },
 						 { "symbols", required_argument, NULL, 's' },
 						 { "time", required_argument, NULL, 'T' },
+						 { "profile", no_argument, NULL, 'p' },
+						 { "json", no_argument, NULL, 'j' },
+						 { "trace", required_argument, NULL, 'x' },
 						 { "list", no_argument, NULL, 'l' },
 						 { "backend", required_argument, NULL, 'b' },
 						 { "device", required_argument, NULL, 'd' },
@@ -376,11 +427,12 @@ int main(int argc, char **argv)
 	struct spyrert_program *prog;
 	struct spyrert_device *dev;
 	double tolerance = 0;
-	bool list = false, equal = true;
+	bool list = false, equal = true, profiled = false, json = false;
+	const char *timeline = NULL;
 	struct spyrert *lib;
 	int c, device = 0;
 
-	while ((c = getopt_long(argc, argv, "i:o:v:t:s:T:lb:d:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "i:o:v:t:s:T:pjx:lb:d:h", options, NULL)) != -1) {
 		switch (c) {
 		case 'i':
 		case 'o':
@@ -397,6 +449,16 @@ int main(int argc, char **argv)
 			break;
 		case 'T':
 			times = (unsigned int)args_number("--time", optarg, 1, 1000000);
+			break;
+		case 'p':
+			profiled = true;
+			break;
+		case 'j':
+			json = true;
+			break;
+		case 'x':
+			timeline = optarg;
+			tracing = true;
 			break;
 		case 'l':
 			list = true;
@@ -419,6 +481,8 @@ int main(int argc, char **argv)
 		args_quit(2, "%s; see --help", optind == argc ?
 			  "DIR, the SpyreCode directory to run, is missing" :
 			  "only one DIR can be given");
+	if (json && !profiled)
+		quit(2, "--json is the form of --profile: give both");
 	read_plan(argv[optind]);
 	if (list) {
 		if (!ntensors)
@@ -460,6 +524,7 @@ int main(int argc, char **argv)
 
 	CHECK(spyrert_init(backend, &lib));
 	CHECK(spyrert_device_open(lib, device, &dev));
+	CHECK(spyrert_activity_subscribe(dev, on_activity, NULL));
 	CHECK(spyrert_program_load(dev, argv[optind], &prog));
 	CHECK(spyrert_program_get_info(prog, &info, sizeof(info)));
 	nargs = info.symbols;
@@ -483,6 +548,9 @@ int main(int argc, char **argv)
 	for (i = 0; i < ntensors; i++)
 		if (tensors[i].out || tensors[i].ref)
 			equal &= store(dev, &tensors[i], tolerance);
+	CHECK(spyrert_activity_subscribe(dev, NULL, NULL));
+	if (profiled || timeline)
+		explain(dev, argv[optind], nargs, profiled, json, timeline);
 	for (i = 0; i < ntensors; i++) {
 		CHECK(spyrert_free(dev, tensors[i].ptr));
 		free(tensors[i].name);

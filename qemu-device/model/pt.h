@@ -17,15 +17,15 @@
 #define PT_TILES	8u
 
 /*
- * A tile as its variant wants it. 16-bit formats: fp32 [64 k][64 n], word k of the load being row k.
- * 8-bit formats: 128 k, word w of the load holding rows 2w (bytes 0 to 63) and 2w + 1. 4-bit: 256 k, rows 4w (bytes 0
- * to 31, the even column in the low half of a byte) to 4w + 3.
+ * A tile as its variant wants it; floating-point weights in fp32. 16-bit formats: 64 k, word k of the load being
+ * row k. 8-bit formats: 128 k, word w of the load holding rows 2w (bytes 0 to 63) and 2w + 1. 4-bit: 256 k, rows 4w
+ * (bytes 0 to 31, the even column in the low half of a byte) to 4w + 3.
  */
 struct pt_tile {
 	union {
-		float f[64][64];
-		int16_t w16[64][64][2];		/* pairs of k */
-		int8_t w8[32][64][4];		/* quads of k */
+		float f[128][64];
+		int16_t w16[128][64][2];	/* pairs of k */
+		int8_t w8[64][64][4];		/* quads of k */
 	} __attribute__((aligned(64)));
 	int32_t bias[64];			/* variant's correction per column */
 };

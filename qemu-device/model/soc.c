@@ -412,7 +412,7 @@ static bool prepare(struct spyre_soc *soc, struct spyre_soc_time *time, struct s
 	if (req->keep_lx && (!soc->lx_valid || soc->lx_owner != req->context))
 		return fail(rb, SPYRE_ERR_LX_LOST);
 	soc->job = job;
-	if (!timed(soc, job, time, rb)) {
+	if (!(soc->profile ? spyre_time_profile(soc, time, rb) : timed(soc, job, time, rb))) {
 		soc->job = NULL;
 		return false;
 	}
@@ -442,6 +442,33 @@ bool spyre_soc_prepare(struct spyre_soc *soc, const struct spyre_soc_job *req, s
 	if (req->mem->active)
 		req->mem->active(req->mem->opaque, 0, false);
 	return ok;
+}
+
+bool spyre_soc_profile(struct spyre_soc *soc, const struct spyre_soc_job *job, struct spyre_soc_profile *profile,
+		       struct spyre_rb *rb)
+{
+	uint32_t phases = profile->phases;
+	bool ok;
+
+	memset(profile, 0, sizeof(*profile));
+	profile->phases = phases;
+	soc->profile = profile;
+	ok = spyre_soc_prepare(soc, job, &profile->time, rb);
+	soc->profile = NULL;
+	soc->job = NULL;
+	return ok;
+}
+
+void spyre_soc_profile_free(struct spyre_soc_profile *profile)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < 32; i++)
+		for (k = 0; k < SPYRE_PROFILE_UNITS; k++) {
+			free(profile->core[i].unit[k].phase);
+			profile->core[i].unit[k].phase = NULL;
+			profile->core[i].unit[k].nphases = 0;
+		}
 }
 
 /* --- Pool ----------------------------------------------------------------------------------- */

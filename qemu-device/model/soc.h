@@ -76,6 +76,73 @@ bool spyre_soc_prepare(struct spyre_soc *soc, const struct spyre_soc_job *job,
 		       struct spyre_soc_time *time, struct spyre_rb *rb);
 bool spyre_soc_execute(struct spyre_soc *soc, struct spyre_rb *rb);
 
+/* --- Profile ------------------------------------------------------------------------------------ */
+
+/* Time in a profile is in ticks, so many to a core cycle. */
+#define SPYRE_SOC_TICKS		4096u
+
+/*
+ * What a unit does between its start and its RETURN. Starved: waits for a word, a tag, a tile, or the other
+ * members of a multicast group. Blocked: waits for room in a FIFO, for a place in flight, or, at RETURN, for its
+ * loads and stores in flight. Busy: all else. The three add up to its end; a load port of PT may idle besides.
+ */
+enum spyre_spent { SPYRE_BUSY, SPYRE_STARVED, SPYRE_BLOCKED, SPYRE_SPENT };
+
+/* A stretch of a unit's run: mostly one of the three, exactly .spent. */
+struct spyre_phase {
+	uint64_t start, end;
+	uint64_t spent[SPYRE_SPENT];
+};
+
+struct spyre_unit_profile {
+	uint64_t spent[SPYRE_SPENT];
+	uint64_t end;		/* its RETURN is done; 0: it takes no part */
+	uint64_t bytes;		/* words of FIFOs read and written; L3: bytes moved */
+	struct spyre_phase *phase;	/* ascending; their .spent add up to the unit's */
+	uint32_t nphases;
+};
+
+/* Load ports of corelet 0 and 1 follow the 16 units, which are L3LU, L3SU, then corelet 0's and corelet 1's. */
+#define SPYRE_PROFILE_UNITS	18u
+#define SPYRE_PROFILE_PORT	16u
+
+struct spyre_core_profile {
+	/* Cores whose profile this is: one was timed for all of them. 0: the core takes no part. */
+	uint32_t alike;
+	struct spyre_unit_profile unit[SPYRE_PROFILE_UNITS];	/* phases: of the lowest core of .alike alone */
+	uint64_t in_bytes, out_bytes;	/* its place on the ring, between memory or other cores and LX */
+	uint64_t in_busy, out_busy;
+	uint64_t ring_bytes[2];		/* FIFO RING: 0 clockwise */
+	uint64_t ring_busy[2];
+	/* [0] loads and stores of memory, [1] multicasts; and the sum of how long each was in flight. */
+	uint64_t bursts[2], burst_time[2];
+	uint64_t macs;
+	uint64_t pt_words;		/* words of activations that both PTs took */
+};
+
+struct spyre_soc_profile {
+	uint32_t phases;		/* in: to keep of each unit at most; 0: none, else at least 2 */
+	struct spyre_soc_time time;
+	uint32_t core_mask;
+	uint64_t total;			/* ticks of the whole job */
+	uint64_t overhead;		/* of that, start and end of the job on the cores */
+	uint64_t tail;			/* what the last of cores alike lags behind the one that was timed */
+	uint64_t memory_busy;		/* moving all bytes through the memory, turnaround included */
+	uint64_t port_busy[2];		/* HMI ports of cores 0 to 15 and 16 to 31 */
+	/* The card: memory's rate, how many bursts (as above) a core has in flight, core cycles of a PT for a word at best. */
+	uint64_t memory_bytes_s, core_hz;
+	uint32_t bursts_in_flight[2], pt_beats;
+	struct spyre_core_profile core[32];
+};
+
+/*
+ * Where the time of a job goes, without running it; blocks as prepare() does, and has the same errors. A function
+ * of container, symbols and configuration alone. On success phases belong to the caller: spyre_soc_profile_free().
+ */
+bool spyre_soc_profile(struct spyre_soc *soc, const struct spyre_soc_job *job, struct spyre_soc_profile *profile,
+		       struct spyre_rb *rb);
+void spyre_soc_profile_free(struct spyre_soc_profile *profile);
+
 /* Stuck units of the last DEADLOCK, up to max; returns how many there were. */
 size_t spyre_soc_stuck(struct spyre_soc *soc, struct spyre_stuck *out, size_t max);
 

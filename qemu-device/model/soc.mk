@@ -6,7 +6,7 @@
 soc_prog := $(B)/userspace/libspyreprog/libspyreprog.a
 soc_inc := $(MODEL_INC) -Iuserspace/libspyreprog/include -Itests/unit
 
-# $(1) test, $(2) suffix, $(3) flags, $(4) archive
+# $(1) test, $(2) suffix, $(3) flags, $(4) archive, $(5) list, if another than CHECK_UNIT, $(6) its word's arguments
 define soc_test
 $(B)/tests/unit/obj$(2)/$(1).o: tests/unit/$(1).c $(model_dir)/soc.mk
 	$$(call say,CC,$$@)
@@ -17,13 +17,17 @@ $(B)/tests/unit/$(1)$(2): $(B)/tests/unit/obj$(2)/$(1).o $(4) $(soc_prog)
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(CFLAGS) $(3) -o $$@ $$^ -lcmocka -lm
 
-CHECK_UNIT += $(B)/tests/unit/$(1)$(2)
+$(or $(5),CHECK_UNIT) += $(B)/tests/unit/$(1)$(2)$(6)
 -include $(B)/tests/unit/obj$(2)/$(1).d
 endef
 
 soc_have = $(foreach t,$(1),$(if $(wildcard tests/unit/$(t).c),$(t)))
-$(foreach t,$(call soc_have,test_num test_job test_soc test_soc_time),$(eval $(call soc_test,$(t),,$(SAN),$(MODEL_LIB_ASAN))))
+$(foreach t,$(call soc_have,test_num test_num_exact test_num_same test_job test_soc test_soc_time test_soc_profile),$(eval $(call soc_test,$(t),,$(SAN),$(MODEL_LIB_ASAN))))
 $(foreach t,$(call soc_have,test_soc),$(eval $(call soc_test,$(t),_tsan,$(MODEL_TSAN),$(MODEL_LIB_TSAN))))
+
+# Every fp32 there is, at full speed.
+soc_comma := ,
+$(foreach t,$(call soc_have,test_num_exact),$(eval $(call soc_test,$(t),_all,-O3,$(MODEL_LIB),CHECK_HOST_FULL,$(soc_comma)--all)))
 
 # The published cases, with what makes and times them.
 timing_test := $(B)/tests/unit/test_timing_cases

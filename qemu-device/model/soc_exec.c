@@ -6,7 +6,6 @@
  */
 #include <stdlib.h>
 
-#include "num.h"
 #include "soc_int.h"
 
 #define WORD SPYRE_STICK

@@ -154,6 +154,7 @@ struct spyre_soc {
 
 	struct spyre_stuck *stuck;
 	size_t nstuck;
+	struct spyre_soc_profile *profile;	/* wanted: the job is timed, also if its time is remembered */
 
 	pthread_mutex_t lock;
 	pthread_cond_t work;		/* cores queued, or none left */
@@ -187,6 +188,8 @@ void spyre_core_clear_lx(struct core *c);
  * PROGRAM, CANCELLED, INTERNAL when memory ran out).
  */
 bool spyre_time_job(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb);
+/* The same; fills soc->profile when it succeeds. */
+bool spyre_time_profile(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb);
 /* When instructions start, to put faults of different units in order: .time is set, UINT64_MAX: never. */
 struct spyre_time_probe {
 	struct spyre_time_probe *next;

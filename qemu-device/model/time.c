@@ -13,11 +13,21 @@
 #include "soc_int.h"
 #include "time_params.h"
 
+/*
+ * Compiled twice: time_profile.c has it keep what units spend their time on, which costs a fifth of the pass, so
+ * that the ordinary pass does not pay for it.
+ */
+#ifndef PROFILED
+#define PROFILED	0
+#define TIME_JOB	spyre_time_job
+#endif
+
 /* --- Parameters ----------------------------------------------------------------------------- */
 
 /* Time is in ticks of 1/4096 core cycle. */
 #define TICK_SHIFT	12
 #define CYCLE		(1ull << TICK_SHIFT)
+_Static_assert(CYCLE == SPYRE_SOC_TICKS, "profiles count in the same ticks");
 
 /* Steps after which a program that cannot end within its budget is given up: a fraction of a second. */
 #define PATIENCE	(64ull << 20)
@@ -28,6 +38,7 @@
 #define DEPTH	SPYRE_FIFO_DEPTH
 #define PORT0	JOB_CORE_UNITS		/* load ports of the two PTs follow the units */
 #define T_UNITS	(JOB_CORE_UNITS + 2)
+_Static_assert(PORT0 == SPYRE_PROFILE_PORT && T_UNITS == SPYRE_PROFILE_UNITS, "profiles have the same units");
 
 struct tfifo {
 	uint64_t wr[DEPTH];	/* when word i mod DEPTH can be read */
@@ -42,6 +53,13 @@ struct ttag {
 
 struct tcore;
 
+/* Phases of a unit, for a timeline. When there are too many, those shorter than grain become one. */
+struct recorder {
+	uint64_t grain;
+	uint32_t n, max;
+	struct spyre_phase p[];
+};
+
 struct tunit {
 	struct seq s;
 	struct tcore *core;
@@ -54,6 +72,8 @@ struct tunit {
 	uint8_t waits, number;
 	enum spyre_prog_err err;
 	struct spyre_time_probe *probes;
+	uint64_t spent[SPYRE_SPENT], bytes;
+	struct recorder *rec;		/* NULL: no phases are wanted */
 };
 
 struct tcore {
@@ -81,6 +101,8 @@ struct tcore {
 	bool queued;
 	uint64_t macs, rd, wr;		/* of one of the cores */
 	uint64_t mrd;			/* multicasts', of all of them */
+	uint64_t in_words, out_words, pt_words;	/* of one of the cores */
+	uint64_t bursts[2], burst_time[2];	/* [1]: multicasts */
 };
 
 struct tgroup {
@@ -100,7 +122,7 @@ struct sim {
 	unsigned int nqueue;
 	struct tunit *prefer;		/* runs next */
 	struct tgroup group[SPYRE_JOB_GROUPS];
-	uint64_t hmi_free, port_free[2], tail;
+	uint64_t hmi_free, port_free[2], port_busy[2], tail;
 	uint64_t link, mni_in, mni_out, hmi, port;	/* ticks a word */
 	uint64_t beat;			/* of PT's array */
 	uint64_t limit, steps, next_check, load_latency, store_latency;
@@ -157,21 +179,97 @@ static inline uint64_t max64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* --- What units spend their time on --------------------------------------------------------- */
+
+static enum spyre_spent mostly(const struct spyre_phase *p)
+{
+	enum spyre_spent k, most = SPYRE_BUSY;
+
+	for (k = SPYRE_STARVED; k < SPYRE_SPENT; k++)
+		if (p->spent[k] > p->spent[most])
+			most = k;
+	return most;
+}
+
+/* Makes next a part of p if they are alike or short. */
+static bool join(struct spyre_phase *p, const struct spyre_phase *next, uint64_t grain)
+{
+	unsigned int k;
+
+	if ((p->end != next->start || mostly(p) != mostly(next)) && next->end - p->start > grain)
+		return false;
+	p->end = next->end;
+	for (k = 0; k < SPYRE_SPENT; k++)
+		p->spent[k] += next->spent[k];
+	return true;
+}
+
+static void record(struct recorder *r, enum spyre_spent what, uint64_t from, uint64_t ticks)
+{
+	struct spyre_phase one = { .start = from, .end = from + ticks };
+	uint32_t i, n;
+
+	one.spent[what] = ticks;
+	if (r->n && join(&r->p[r->n - 1], &one, r->grain))
+		return;
+	while (r->n == r->max) {
+		r->grain = r->grain ? r->grain * 2 : CYCLE;
+		for (i = 1, n = 0; i < r->n; i++)
+			if (!join(&r->p[n], &r->p[i], r->grain))
+				r->p[++n] = r->p[i];
+		r->n = n + 1;
+	}
+	r->p[r->n++] = one;
+}
+
+static inline void spend(struct tunit *u, enum spyre_spent what, uint64_t from, uint64_t ticks)
+{
+	u->spent[what] += ticks;
+	if (u->rec && ticks)
+		record(u->rec, what, from, ticks);
+}
+
+/* The unit waits until t, if that is later. */
+static inline void wait_until(struct tunit *u, enum spyre_spent what, uint64_t t)
+{
+	if (t <= u->t)
+		return;
+	if (PROFILED)
+		spend(u, what, u->t, t - u->t);
+	u->t = t;
+}
+
+static inline void work(struct tunit *u, uint64_t ticks)
+{
+	if (PROFILED)
+		spend(u, SPYRE_BUSY, u->t, ticks);
+	u->t += ticks;
+}
+
+/* Words went through the unit until t: so much work, the rest waiting, which is put first. */
+static inline void streamed(struct tunit *u, enum spyre_spent what, uint64_t t, uint64_t busy, uint32_t words)
+{
+	if (PROFILED) {
+		wait_until(u, what, t - busy);
+		work(u, busy);
+		u->bytes += words * (uint64_t)SPYRE_STICK;
+	}
+	u->t = t;
+}
+
 /* --- Streams -------------------------------------------------------------------------------- */
 
 /* Writes words until .done is n; each takes cost, and is there after way. */
 static bool stream_out(struct sim *sim, struct tunit *u, unsigned int fifo, uint32_t n, uint64_t cost, uint64_t way)
 {
 	struct tfifo *f = &u->core->fifo[u->corelet][fifo];
-	uint64_t t = u->t;
 
 	while (u->done < n) {
 		uint32_t room = DEPTH - (uint32_t)(f->nw - f->nr), k;
+		uint64_t t = u->t;
 
-		if (!room) {
-			u->t = t;
+		if (!room)
 			return block(u, SPYRE_WAIT_FIFO_FULL, fifo);
-		}
 		if (room > n - u->done)
 			room = n - u->done;
 		for (k = 0; k < room; k++) {
@@ -183,9 +281,9 @@ static bool stream_out(struct sim *sim, struct tunit *u, unsigned int fifo, uint
 		}
 		u->done += room;
 		sim->steps += room;
+		streamed(u, SPYRE_BLOCKED, t, room * cost, room);
 		wake_reader(sim, u->core, u->corelet, fifo);
 	}
-	u->t = t;
 	return true;
 }
 
@@ -193,15 +291,13 @@ static bool stream_out(struct sim *sim, struct tunit *u, unsigned int fifo, uint
 static bool stream_in(struct sim *sim, struct tunit *u, unsigned int fifo, uint32_t n, uint64_t cost)
 {
 	struct tfifo *f = &u->core->fifo[u->corelet][fifo];
-	uint64_t t = u->t;
 
 	while (u->done < n) {
 		uint32_t have = (uint32_t)(f->nw - f->nr), k;
+		uint64_t t = u->t;
 
-		if (!have) {
-			u->t = t;
+		if (!have)
 			return block(u, SPYRE_WAIT_FIFO_EMPTY, fifo);
-		}
 		if (have > n - u->done)
 			have = n - u->done;
 		for (k = 0; k < have; k++) {
@@ -213,9 +309,9 @@ static bool stream_in(struct sim *sim, struct tunit *u, unsigned int fifo, uint3
 		}
 		u->done += have;
 		sim->steps += have;
+		streamed(u, SPYRE_STARVED, t, have * cost, have);
 		wake_writer(sim, u->core, u->corelet, fifo);
 	}
-	u->t = t;
 	return true;
 }
 
@@ -230,9 +326,9 @@ static bool t_send(struct sim *sim, struct tunit *u, const struct job_insn *i)
 	if (u->kind == SPYRE_UNIT_PT) {
 		if (c->nldw[u->corelet])
 			return block(u, SPYRE_WAIT_TILE, c->ldw[u->corelet][0].tile);
-		u->t = max64(u->t, c->u[PORT0 + u->corelet].t);
+		wait_until(u, SPYRE_STARVED, c->u[PORT0 + u->corelet].t);
 	}
-	u->t += CYCLE;
+	work(u, CYCLE);
 	/* Where a core stands for all, all cores' sends to this one come from it. */
 	times = sim->alone && (mask & ~(1u << c->id)) ? c->weight : 1;
 	if (!mask || sim->alone)
@@ -304,7 +400,8 @@ static bool t_wait(struct tunit *u, const struct job_insn *i)
 
 	if (g->n < i->n)
 		return block(u, SPYRE_WAIT_TAG, i->a);
-	u->t = max64(u->t, g->t[g->head + i->n - 1]) + CYCLE;
+	wait_until(u, SPYRE_STARVED, g->t[g->head + i->n - 1]);
+	work(u, CYCLE);
 	g->head += i->n;
 	g->n -= i->n;
 	if (!g->n)
@@ -328,6 +425,10 @@ static uint64_t *flight_slot(struct tcore *c, bool multicast)
 
 static void flight_add(struct tunit *u, uint64_t done, bool multicast)
 {
+	if (PROFILED) {
+		u->core->bursts[multicast]++;
+		u->core->burst_time[multicast] += done - u->t;
+	}
 	*flight_slot(u->core, multicast) = done;
 	if (multicast)
 		u->core->nmflight++;
@@ -355,14 +456,18 @@ static uint64_t hmi(struct sim *sim, uint64_t t, uint32_t n, uint32_t times, con
 	unsigned int h;
 
 	for (h = 0; h < 2; h++)
-		if (half[h])
+		if (half[h]) {
 			done = max64(done, serve(sim, &sim->port_free[h], t, n * sim->port, half[h]));
+			if (PROFILED)
+				sim->port_busy[h] += n * sim->port * half[h];
+		}
 	return done;
 }
 
 /* A load's words on the ring to a core: behind its earlier ones. */
 static uint64_t arrive(struct sim *sim, struct tcore *c, uint64_t sent, uint32_t n)
 {
+	c->in_words += n;
 	c->in_free = max64(c->in_free + n * sim->mni_in, sent + sim->load_latency);
 	return c->in_free;
 }
@@ -382,7 +487,7 @@ static bool t_l3(struct sim *sim, struct tunit *u, const struct job_insn *i)
 			break;
 		/* Requests must come in order: wait for the place before asking. */
 		if (*flight_slot(c, multicast) > u->t) {
-			u->t = *flight_slot(c, multicast);
+			wait_until(u, SPYRE_BLOCKED, *flight_slot(c, multicast));
 			wake(sim, c, u->index);
 			return false;
 		}
@@ -392,7 +497,7 @@ static bool t_l3(struct sim *sim, struct tunit *u, const struct job_insn *i)
 	case SPYRE_OP_L3_LDU:
 		flight_add(u, arrive(sim, c, hmi(sim, u->t, i->n, c->weight, c->half), i->n), false);
 		c->rd += i->n * (uint64_t)SPYRE_STICK;
-		u->t += CYCLE;
+		work(u, CYCLE);
 		break;
 	case SPYRE_OP_L3_LDM:
 		g = &sim->group[i->d];
@@ -404,7 +509,7 @@ static bool t_l3(struct sim *sim, struct tunit *u, const struct job_insn *i)
 			half[1] = (c->half[1] + k - 1) / k;
 			flight_add(u, arrive(sim, c, hmi(sim, u->t, i->n, times, half), i->n), true);
 			c->mrd += i->n * (uint64_t)SPYRE_STICK * times;
-			u->t += CYCLE;
+			work(u, CYCLE);
 			break;
 		}
 		if (!(g->released & 1u << c->id)) {
@@ -437,20 +542,26 @@ static bool t_l3(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		}
 		g->released &= ~(1u << c->id);
 		/* The next rendezvous starts no earlier than this one. */
+		wait_until(u, SPYRE_STARVED, g->start);
 		flight_add(u, arrive(sim, c, g->done, i->n), true);
-		u->t = max64(u->t, g->start) + CYCLE;
+		work(u, CYCLE);
 		break;
 	case SPYRE_OP_L3_STU:
 		c->out_free = max64(c->out_free, u->t) + i->n * sim->mni_out;
 		flight_add(u, max64(c->out_free, hmi(sim, u->t, i->n, c->weight, c->half)) + sim->store_latency, false);
-		u->t = c->out_free;
+		wait_until(u, SPYRE_BLOCKED, c->out_free - i->n * sim->mni_out);
+		work(u, i->n * sim->mni_out);
+		c->out_words += i->n;
 		c->wr += i->n * (uint64_t)SPYRE_STICK;
 		break;
 	case SPYRE_OP_L3_STC:
-		u->t += i->n * sim->mni_out;
+		work(u, i->n * sim->mni_out);
+		c->out_words += i->n;
 		u->last = max64(u->last, u->t + TIME_STC_CYCLES * CYCLE);
 		break;
 	}
+	if (PROFILED)
+		u->bytes += i->n * (uint64_t)SPYRE_STICK;
 	return true;
 }
 
@@ -484,6 +595,7 @@ static bool t_pt(struct sim *sim, struct tunit *u, const struct job_insn *i)
 	struct tcore *c = u->core;
 	unsigned int x = u->corelet;
 	uint32_t k;
+	bool all;
 
 	switch (i->op) {
 	case SPYRE_OP_PT_LDW:
@@ -495,7 +607,7 @@ static bool t_pt(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		c->ldw_at[x][c->nldw[x]++] = u->t;
 		c->tile_pending[x][i->a]++;
 		c->tile_fmt[x][i->a] = i->b;
-		u->t += CYCLE;
+		work(u, CYCLE);
 		wake(sim, c, PORT0 + x);
 		return true;
 	case SPYRE_OP_PT_MM:
@@ -504,14 +616,12 @@ static bool t_pt(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		if (c->tile_pending[x][i->a])
 			return block(u, SPYRE_WAIT_TILE, i->a);
 		if (!u->done)
-			u->t = max64(u->t, c->tile_at[x][i->a]);
+			wait_until(u, SPYRE_STARVED, c->tile_at[x][i->a]);
 		k = u->done;
-		if (!stream_in(sim, u, i->d, i->n, TIME_MM_BEATS * sim->beat)) {
-			c->macs += (u->done - k) * isa_formats[i->b].lanes * (uint64_t)SPYRE_LANES;
-			return false;
-		}
+		all = stream_in(sim, u, i->d, i->n, TIME_MM_BEATS * sim->beat);
+		c->pt_words += u->done - k;
 		c->macs += (u->done - k) * isa_formats[i->b].lanes * (uint64_t)SPYRE_LANES;
-		return true;
+		return all;
 	case SPYRE_OP_PT_PSOUT:
 		return stream_out(sim, u, i->d, i->n * 2u, sim->link, TIME_LINK_CYCLES * CYCLE);
 	default:
@@ -539,8 +649,9 @@ static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
 	const uint8_t opnd[3] = { i->b, i->c, i->d };
 	struct tfifo *in[3] = { NULL, NULL, NULL }, *out = NULL;
 	uint32_t need[3] = { 0, 0, 0 }, num[3] = { 0, 0, 0 }, nin = 0, k, j, w = 0, widest = 0;
-	uint64_t cost, t = u->t;
-	bool moved = false, ok = true;
+	uint64_t cost, t = u->t, was, starved = 0;
+	uint32_t before = u->done, words;
+	bool ok = true;
 
 	for (k = 0; k < 3; k++) {
 		uint32_t fifo = opnd[k] - 0x20u;
@@ -567,7 +678,7 @@ static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
 	}
 	cost = max64(op_cycles(i) * CYCLE, widest * sim->link);
 	if (!nin && !out) {
-		u->t += (i->n - u->done) * cost;
+		work(u, (i->n - u->done) * cost);
 		return true;
 	}
 	while (u->done < i->n) {
@@ -581,8 +692,11 @@ static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
 			ok = block(u, SPYRE_WAIT_FIFO_FULL, i->a - 0x20u);
 			goto done;
 		}
+		was = t;
 		for (k = 0; k < nin; k++)
 			t = max64(t, in[k]->wr[(in[k]->nr + need[k] - 1) % DEPTH]);
+		if (PROFILED)
+			starved += t - was;
 		for (k = 0; k < w; k++)
 			t = max64(t, out->rd[(out->nw + k) % DEPTH]);
 		for (k = 0; k < nin; k++)
@@ -592,12 +706,16 @@ static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		for (k = 0; k < w; k++)
 			out->wr[out->nw++ % DEPTH] = t + TIME_LINK_CYCLES * CYCLE;
 		u->done++;
-		moved = true;
 		sim->steps++;
 	}
 done:
-	u->t = t;
-	if (moved) {
+	if (u->done > before) {
+		if (PROFILED) {
+			words = w + need[0] + need[1] + need[2];
+			wait_until(u, SPYRE_STARVED, u->t + starved);
+			streamed(u, SPYRE_BLOCKED, t, (u->done - before) * cost, (u->done - before) * words);
+		}
+		u->t = t;
 		for (k = 0; k < nin; k++)
 			wake_writer(sim, c, u->corelet, num[k]);
 		if (out)
@@ -648,12 +766,12 @@ static void run_tunit(struct sim *sim, struct tunit *u)
 			uint64_t n = i->c ? u->s.reg[i->b] : (uint32_t)i->imm, len = i->end - u->s.pc;
 
 			/* What is over the limit anyway need not be exact. */
-			u->t += CYCLE + (n > (sim->limit >> TICK_SHIFT) / len ? sim->limit : n * len * CYCLE);
+			work(u, CYCLE + (n > (sim->limit >> TICK_SHIFT) / len ? sim->limit : n * len * CYCLE));
 			seq_control(&u->s, i);
 			continue;
 		}
 		if (seq_control(&u->s, i)) {
-			u->t += CYCLE;
+			work(u, CYCLE);
 			continue;
 		}
 		switch (i->op) {
@@ -662,9 +780,9 @@ static void run_tunit(struct sim *sim, struct tunit *u)
 				block(u, SPYRE_WAIT_TILE, u->core->ldw[u->corelet][0].tile);
 				return;
 			}
-			u->t = max64(u->t, u->last);
+			wait_until(u, SPYRE_BLOCKED, u->last);
 			if (u->kind == SPYRE_UNIT_PT)
-				u->t = max64(u->t, u->core->u[PORT0 + u->corelet].t);
+				wait_until(u, SPYRE_STARVED, u->core->u[PORT0 + u->corelet].t);
 			u->state = UNIT_DONE;
 			return;
 		case SPYRE_OP_SYNC_SEND:
@@ -858,9 +976,12 @@ static void sim_free(struct sim *sim)
 {
 	unsigned int i, t;
 
-	for (i = 0; sim->core && i < sim->ncores; i++)
+	for (i = 0; sim->core && i < sim->ncores; i++) {
 		for (t = 0; t < SPYRE_TAGS; t++)
 			free(sim->core[i].tag[t].t);
+		for (t = 0; t < T_UNITS; t++)
+			free(sim->core[i].u[t].rec);
+	}
 	free(sim->core);
 }
 
@@ -923,6 +1044,14 @@ static bool sim_init(struct sim *sim, struct spyre_soc *soc)
 			if (!ju)
 				continue;
 			u->program = ju->program;
+			if (PROFILED && soc->profile->phases) {
+				u->rec = malloc(sizeof(*u->rec) + soc->profile->phases * sizeof(u->rec->p[0]));
+				if (!u->rec)
+					return false;
+				u->rec->grain = 0;
+				u->rec->n = 0;
+				u->rec->max = soc->profile->phases;
+			}
 			u->state = UNIT_LIVE;
 			seq_init(&u->s, ju, soc->symbols);
 			wake(sim, c, k);
@@ -1016,6 +1145,70 @@ static bool verdict_fail(struct sim *sim, struct spyre_rb *rb, const struct tuni
 	return false;
 }
 
+static bool profile_unit(const struct tunit *u, bool phases, struct spyre_unit_profile *p)
+{
+	memcpy(p->spent, u->spent, sizeof(p->spent));
+	p->bytes = u->bytes;
+	p->end = u->t;
+	if (!phases || !u->rec || !u->rec->n)
+		return true;
+	p->phase = malloc(u->rec->n * sizeof(*p->phase));
+	if (!p->phase)
+		return false;
+	memcpy(p->phase, u->rec->p, u->rec->n * sizeof(*p->phase));
+	p->nphases = u->rec->n;
+	return true;
+}
+
+static bool profile(struct sim *sim, const struct spyre_soc_time *time, uint64_t memory_busy)
+{
+	const struct spyre_soc_config *cfg = &sim->soc->cfg;
+	struct spyre_soc_profile *p = sim->soc->profile;
+	unsigned int i, k;
+	uint32_t m;
+
+	p->core_mask = sim->job->core_mask;
+	p->total = time->cycles * CYCLE;
+	p->overhead = ticks_ns(sim->soc, TIME_JOB_NS);
+	p->tail = sim->tail;
+	p->memory_busy = memory_busy;
+	memcpy(p->port_busy, sim->port_busy, sizeof(p->port_busy));
+	p->memory_bytes_s = TIME_HMI_BYTES_S;
+	p->pt_beats = TIME_MM_BEATS;
+	p->core_hz = cfg->core_hz;
+	p->bursts_in_flight[0] = TIME_BURSTS_IN_FLIGHT;
+	p->bursts_in_flight[1] = TIME_MULTICASTS_IN_FLIGHT;
+	for (m = p->core_mask; m; m &= m - 1) {
+		const struct tcore *c = sim->of[__builtin_ctz(m)];
+		struct spyre_core_profile *q = &p->core[__builtin_ctz(m)];
+
+		bool first = c->id == (unsigned int)__builtin_ctz(m);
+
+		q->alike = c->mates;
+		for (k = 0; k < T_UNITS; k++)
+			if (c->u[k].state != UNIT_NONE && !profile_unit(&c->u[k], first, &q->unit[k])) {
+				spyre_soc_profile_free(p);
+				return false;
+			}
+		q->in_bytes = c->in_words * SPYRE_STICK;
+		q->out_bytes = c->out_words * SPYRE_STICK;
+		q->in_busy = c->in_words * sim->mni_in;
+		q->out_busy = c->out_words * sim->mni_out;
+		for (i = 0; i < 2; i++) {
+			/* What its neighbour has in this FIFO is what this core sent. */
+			uint64_t words = c->ring_next[i]->fifo[i][SPYRE_FIFO_RING].nw;
+
+			q->ring_bytes[i] = words * SPYRE_STICK;
+			q->ring_busy[i] = words * sim->link;
+		}
+		memcpy(q->bursts, c->bursts, sizeof(q->bursts));
+		memcpy(q->burst_time, c->burst_time, sizeof(q->burst_time));
+		q->macs = c->macs;
+		q->pt_words = c->pt_words;
+	}
+	return true;
+}
+
 static bool verdict(struct sim *sim, struct spyre_soc_time *time, struct spyre_rb *rb)
 {
 	const struct tunit *bad = NULL, *late = NULL;
@@ -1091,10 +1284,12 @@ static bool verdict(struct sim *sim, struct spyre_soc_time *time, struct spyre_r
 	time->pt_macs = macs;
 	if (end > sim->limit)
 		return verdict_fail(sim, rb, NULL, SPYRE_ERR_WATCHDOG, 0);
+	if (PROFILED && !profile(sim, time, ticks_ns(soc, ns)))
+		return verdict_fail(sim, rb, NULL, SPYRE_ERR_INTERNAL, 0);
 	return true;
 }
 
-bool spyre_time_job(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb)
+bool TIME_JOB(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb)
 {
 	struct sim sim;
 	unsigned int i, k;
@@ -1102,6 +1297,7 @@ bool spyre_time_job(struct spyre_soc *soc, struct spyre_soc_time *time, struct s
 
 	soc->nstuck = 0;
 	if (!sim_init(&sim, soc)) {
+		sim_free(&sim);
 		spyre_soc_fail(rb, SPYRE_ERR_INTERNAL, SPYRE_PE_NONE, 0xffff, 0xffff, 0);
 		return false;
 	}
@@ -1135,6 +1331,7 @@ out:
 	return ok;
 }
 
+#if !PROFILED
 void spyre_time_probes(struct spyre_soc *soc, struct spyre_time_probe *probes, unsigned int n)
 {
 	struct sim sim;
@@ -1142,8 +1339,10 @@ void spyre_time_probes(struct spyre_soc *soc, struct spyre_time_probe *probes, u
 
 	for (i = 0; i < n; i++)
 		probes[i].time = UINT64_MAX;
-	if (!sim_init(&sim, soc))
+	if (!sim_init(&sim, soc)) {
+		sim_free(&sim);
 		return;
+	}
 	for (i = 0; i < n; i++) {
 		struct tunit *u = &sim.of[probes[i].core]->u[probes[i].unit];
 
@@ -1154,3 +1353,4 @@ void spyre_time_probes(struct spyre_soc *soc, struct spyre_time_probe *probes, u
 	run(&sim);
 	sim_free(&sim);
 }
+#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Vector operations of PE and SFP and the format conversions, over runs of words of 64 lanes. One source
- * (vec_impl.h) is compiled for several vector widths; all give the same bits, which are those of num.c
+ * (vec_impl.h) is compiled for several vector widths; all give the same bits, which are those of spyre/num.h
  * for the conversions.
  */
 #ifndef SPYRE_VEC_H
@@ -24,7 +24,7 @@ struct vec_ops {
 	const char *name;
 	/*
 	 * n lanes (multiple of a word's) between words at any alignment and fp32, or int32 for the integer formats. By
-	 * enum spyre_format; NULL: IEEE_FP32 and IEEE_INT32, which are lanes already, and what is not executed yet.
+	 * enum spyre_format; NULL: IEEE_FP32 and IEEE_INT32, which are lanes already.
 	 */
 	void (*widen[SPYRE_FORMATS])(uint32_t *lanes, const void *src, size_t n);
 	void (*narrow[SPYRE_FORMATS])(void *dst, const uint32_t *lanes, size_t n);

@@ -23,6 +23,17 @@ WIDEN(widen_dl16, v_widen_dl16(v_ld16(h + i)))
 WIDEN(widen_bf16, v_widen_bf16(v_ld16(h + i)))
 WIDEN(widen_f16, v_widen_f16(h + i))
 
+#define WIDEN8(name, prim) \
+static void name(uint32_t *lanes, const void *src, size_t n) \
+{ \
+	const uint8_t *b = src; \
+	size_t i; \
+	for (i = 0; i < n; i += VW) \
+		v_st(lanes + i, prim(b + i)); \
+}
+WIDEN8(widen_fp8_143, v_widen_fp8_143)
+WIDEN8(widen_fp8_152, v_widen_fp8_152)
+
 #define NARROW(name, stmt) \
 static void name(void *dst, const uint32_t *lanes, size_t n) \
 { \
@@ -34,6 +45,35 @@ static void name(void *dst, const uint32_t *lanes, size_t n) \
 NARROW(narrow_dl16, v_st16(h + i, v_narrow_dl16(v_ld(lanes + i))))
 NARROW(narrow_bf16, v_st16(h + i, v_narrow_bf16(v_ld(lanes + i))))
 NARROW(narrow_f16, v_narrow_f16(h + i, v_ld(lanes + i)))
+
+#define NARROW8(name, prim) \
+static void name(void *dst, const uint32_t *lanes, size_t n) \
+{ \
+	uint8_t *b = dst; \
+	size_t i; \
+	for (i = 0; i < n; i += VW) \
+		v_st8(b + i, prim(v_ld(lanes + i))); \
+}
+NARROW8(narrow_fp8_143, v_narrow_fp8_143)
+NARROW8(narrow_fp8_152, v_narrow_fp8_152)
+
+static void widen_fp24(uint32_t *lanes, const void *src, size_t n)
+{
+	const uint32_t *w = src;
+	size_t i;
+
+	for (i = 0; i < n; i += VW)
+		v_st(lanes + i, v_widen_fp24(v_ld(w + i)));
+}
+
+static void narrow_fp24(void *dst, const uint32_t *lanes, size_t n)
+{
+	uint32_t *w = dst;
+	size_t i;
+
+	for (i = 0; i < n; i += VW)
+		v_st(w + i, v_narrow_fp24(v_ld(lanes + i)));
+}
 
 static void widen8(uint32_t *lanes, const void *src, size_t n)
 {
@@ -53,6 +93,31 @@ static void narrow8(void *dst, const uint32_t *lanes, size_t n)
 		int32_t v = (int32_t)lanes[i];
 
 		b[i] = (int8_t)(v < -128 ? -128 : v > 127 ? 127 : v);
+	}
+}
+
+static void widen4(uint32_t *lanes, const void *src, size_t n)
+{
+	const uint8_t *b = src;
+	size_t i;
+
+	for (i = 0; i < n / 2; i++) {
+		lanes[2 * i] = (uint32_t)((int32_t)((uint32_t)b[i] << 28) >> 28);
+		lanes[2 * i + 1] = (uint32_t)((int32_t)((uint32_t)b[i] << 24) >> 28);
+	}
+}
+
+static void narrow4(void *dst, const uint32_t *lanes, size_t n)
+{
+	uint8_t *b = dst;
+	size_t i;
+
+	for (i = 0; i < n / 2; i++) {
+		int32_t lo = (int32_t)lanes[2 * i], hi = (int32_t)lanes[2 * i + 1];
+
+		lo = lo < -8 ? -8 : lo > 7 ? 7 : lo;
+		hi = hi < -8 ? -8 : hi > 7 ? 7 : hi;
+		b[i] = (uint8_t)((lo & 15) | (hi & 15) << 4);
 	}
 }
 
@@ -86,7 +151,7 @@ static void op_##name(ARGS) \
 
 VINL vu min_max(vi less, vu b, vu c)
 {
-	return v_sel(v_isnan(b) | v_isnan(c), v_u(SPYRE_F32_NAN), v_sel(less, b, c));
+	return v_sel(v_isnan(b) | v_isnan(c), v_u(SPYRE_FP32_NAN), v_sel(less, b, c));
 }
 
 #define ONE ((vi)v_u(0x3f800000))
@@ -254,9 +319,9 @@ VINL vu f_ln(vf x)
 	r = v_fma(ef, v_f(0x1.62ep-1f), p + f);
 	/* 0: -inf; below: NaN; infinity and NaN stay. */
 	u = v_sel((vi)(x == v_f(0.0f)), v_u(0xff800000), (vu)r);
-	u = v_sel((vi)(x < v_f(0.0f)), v_u(SPYRE_F32_NAN), u);
+	u = v_sel((vi)(x < v_f(0.0f)), v_u(SPYRE_FP32_NAN), u);
 	u = v_sel((vi)((vu)x == 0x7f800000u), (vu)x, u);
-	return v_sel(v_isnan((vu)x), v_u(SPYRE_F32_NAN), u);
+	return v_sel(v_isnan((vu)x), v_u(SPYRE_FP32_NAN), u);
 }
 
 VINL vf f_absf(vf x)
@@ -330,7 +395,7 @@ VINL vu f_erf(vf x)
 	e = v_fma(e, -low, e);
 	high = v_f(1.0f) - e * erfcx(y);
 	r = (vu)v_self((vi)(a < v_f(0.5f)), s, high) | ((vu)x & 0x80000000u);
-	return v_sel(v_isnan((vu)x), v_u(SPYRE_F32_NAN), r);
+	return v_sel(v_isnan((vu)x), v_u(SPYRE_FP32_NAN), r);
 }
 
 /* x Phi(x); for x < 0 by erfc, which keeps the relative error of the tail small. */
@@ -358,7 +423,7 @@ VINL vu f_gelu(vf x)
 	s = v_self((vi)(y < v_f(0.5f)), s * x, v_self(neg, phi, x - phi));
 	/* x - x q e with x infinite */
 	r = v_sel((vi)(x > v_f(14.5f)), (vu)x, (vu)s);
-	return v_sel(v_isnan((vu)x), v_u(SPYRE_F32_NAN), r);
+	return v_sel(v_isnan((vu)x), v_u(SPYRE_FP32_NAN), r);
 }
 
 OP(recip, v_canon(v_f(1.0f) / (vf)b))
@@ -375,17 +440,18 @@ OP(gelu, f_gelu((vf)b))
 
 VINL uint32_t s_canon(uint32_t x)
 {
-	return (x & 0x7fffffffu) > 0x7f800000u ? SPYRE_F32_NAN : x;
+	return (x & 0x7fffffffu) > 0x7f800000u ? SPYRE_FP32_NAN : x;
 }
 
 VINL uint32_t s_pick(int take_x, uint32_t x, uint32_t y)
 {
 	if ((x & 0x7fffffffu) > 0x7f800000u || (y & 0x7fffffffu) > 0x7f800000u)
-		return SPYRE_F32_NAN;
+		return SPYRE_FP32_NAN;
 	return take_x ? x : y;
 }
 
 /* The same step by vectors as long as they are full, then by lanes. */
+#define S(x) spyre_fp32_from_bits(x)
 #define REDUCE(name, vexpr, sexpr) \
 static void op_##name(ARGS) \
 { \
@@ -409,9 +475,10 @@ static void op_##name(ARGS) \
 	} \
 }
 
-REDUCE(rsum, v_canon((vf)x + (vf)y), s_canon(spyre_f32_bits(spyre_f32(x) + spyre_f32(y))))
-REDUCE(rmax, min_max((vi)((vf)x > (vf)y), x, y), s_pick(spyre_f32(x) > spyre_f32(y), x, y))
-REDUCE(rmin, min_max((vi)((vf)x < (vf)y), x, y), s_pick(spyre_f32(x) < spyre_f32(y), x, y))
+REDUCE(rsum, v_canon((vf)x + (vf)y), s_canon(spyre_fp32_bits(S(x) + S(y))))
+REDUCE(rmax, min_max((vi)((vf)x > (vf)y), x, y), s_pick(S(x) > S(y), x, y))
+REDUCE(rmin, min_max((vi)((vf)x < (vf)y), x, y), s_pick(S(x) < S(y), x, y))
+#undef S
 
 /* The first maximum; a NaN counts as greater than all, zeros of both signs are equal. */
 static void op_rargmax(ARGS)
@@ -501,12 +568,20 @@ const struct vec_ops VEC_OPS = {
 		[SPYRE_IEEE_FP16] = widen_f16,
 		[SPYRE_BFLOAT16] = widen_bf16,
 		[SPYRE_SENINT8] = widen8,
+		[SPYRE_SEN143_FP8] = widen_fp8_143,
+		[SPYRE_SEN152_FP8] = widen_fp8_152,
+		[SPYRE_SEN18F_FP24] = widen_fp24,
+		[SPYRE_SENINT4] = widen4,
 	},
 	.narrow = {
 		[SPYRE_SEN169_FP16] = narrow_dl16,
 		[SPYRE_IEEE_FP16] = narrow_f16,
 		[SPYRE_BFLOAT16] = narrow_bf16,
 		[SPYRE_SENINT8] = narrow8,
+		[SPYRE_SEN143_FP8] = narrow_fp8_143,
+		[SPYRE_SEN152_FP8] = narrow_fp8_152,
+		[SPYRE_SEN18F_FP24] = narrow_fp24,
+		[SPYRE_SENINT4] = narrow4,
 	},
 	.canon = canon,
 	.op = {

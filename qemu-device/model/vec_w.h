@@ -11,7 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "num.h"
+#include <spyre/num.h>
+
 
 #if defined(__AVX512F__) && defined(__AVX512BW__)
 #include <immintrin.h>
@@ -27,7 +28,7 @@ typedef float vf __attribute__((vector_size(VW * 4)));
 typedef int32_t vi __attribute__((vector_size(VW * 4)));
 typedef uint32_t vu __attribute__((vector_size(VW * 4)));
 typedef uint16_t vh __attribute__((vector_size(VW * 2)));
-typedef int8_t vb __attribute__((vector_size(VW)));
+typedef uint8_t vb __attribute__((vector_size(VW)));
 
 #define VINL static inline __attribute__((always_inline))
 
@@ -114,7 +115,7 @@ VINL vi v_isnan(vu a)
 /* Which NaN an operation gives is not the same on all hosts: make it the canonical one. */
 VINL vu v_canon(vf a)
 {
-	return v_sel((vi)(a != a), v_u(SPYRE_F32_NAN), (vu)a);
+	return v_sel((vi)(a != a), v_u(SPYRE_FP32_NAN), (vu)a);
 }
 
 VINL vu v_widen_dl16(vu h)
@@ -125,7 +126,7 @@ VINL vu v_widen_dl16(vu h)
 	r = _mm512_maskz_add_epi32(_mm512_test_epi32_mask(m, m), _mm512_slli_epi32(m, 14),
 				   _mm512_set1_epi32(96 << 23));
 	r = _mm512_mask_mov_epi32(r, _mm512_cmpeq_epi32_mask(m, _mm512_set1_epi32(0x7fff)),
-				  _mm512_set1_epi32(SPYRE_F32_NAN));
+				  _mm512_set1_epi32(SPYRE_FP32_NAN));
 	/* r | (x << 16 & sign) */
 	return (vu)_mm512_ternarylogic_epi32(r, _mm512_slli_epi32(x, 16),
 					     _mm512_set1_epi32(INT32_MIN), 0xf8);
@@ -133,7 +134,7 @@ VINL vu v_widen_dl16(vu h)
 	vu m = h & 0x7fffu, r = (m << 14) + (96u << 23);
 
 	r = v_sel((vi)(m == 0), v_u(0), r);
-	r = v_sel((vi)(m == 0x7fffu), v_u(SPYRE_F32_NAN), r);
+	r = v_sel((vi)(m == 0x7fffu), v_u(SPYRE_FP32_NAN), r);
 	return r | (h & 0x8000u) << 16;
 #endif
 }
@@ -211,7 +212,7 @@ VINL vu v_widen_f16(const void *p)
 
 	memcpy(h, p, sizeof(h));
 	for (i = 0; i < VW; i++)
-		r[i] = spyre_f16_to_f32(h[i]);
+		r[i] = spyre_fp16_to_bits(h[i]);
 	return r;
 #endif
 }
@@ -227,9 +228,117 @@ VINL void v_narrow_f16(void *p, vu x)
 	int i;
 
 	for (i = 0; i < VW; i++)
-		h[i] = spyre_f32_to_f16(x[i]);
+		h[i] = spyre_bits_to_fp16(x[i]);
 	memcpy(p, h, sizeof(h));
 #endif
+}
+
+/* VW bytes */
+VINL void v_st8(void *p, vu v)
+{
+	vb b;
+
+#if VW == 16
+	__m128i r = _mm512_cvtepi32_epi8((__m512i)v);
+
+	memcpy(&b, &r, sizeof(b));
+#else
+	b = __builtin_convertvector(v, vb);
+#endif
+	memcpy(p, &b, sizeof(b));
+}
+
+/*
+ * IEEE halves whose upper bytes are the codes: the same numbers, and for SEN143_FP8 with its exponent moved a
+ * bit down, 2^-8 times those. The conversion of halves takes subnormals at full speed.
+ */
+VINL vu v_widen_fp8_152(const uint8_t *p)
+{
+#if VW == 16
+	__m256i h = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)p));
+
+	return (vu)_mm512_cvtph_ps(_mm256_slli_epi16(h, 8));
+#elif VW == 8
+	__m128i h = _mm_cvtepu8_epi16(_mm_loadl_epi64((const void *)p));
+
+	return (vu)_mm256_cvtph_ps(_mm_slli_epi16(h, 8));
+#else
+	vu r;
+	int i;
+
+	for (i = 0; i < VW; i++)
+		r[i] = spyre_fp8_152_to_bits(p[i]);
+	return r;
+#endif
+}
+
+VINL vu v_widen_fp8_143(const uint8_t *p)
+{
+#if VW == 16
+	__m256i b = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)p));
+	__m256i m = _mm256_and_si256(b, _mm256_set1_epi16(0x7f));
+	__mmask16 nan = _mm256_cmpeq_epi16_mask(m, _mm256_set1_epi16(0x7f));
+	__m256i h = _mm256_and_si256(_mm256_slli_epi16(b, 7), _mm256_set1_epi16((int16_t)0xbf80));
+	__m512 r = _mm512_mul_ps(_mm512_cvtph_ps(h), _mm512_set1_ps(256.0f));
+
+	/* The sign, then the NaN's bits: code 0x7f would be 480. */
+	return (vu)_mm512_mask_ternarylogic_epi32((__m512i)r, nan, _mm512_set1_epi32(INT32_MIN),
+						  _mm512_set1_epi32(SPYRE_FP32_NAN), 0xea);
+#elif VW == 8
+	__m128i b = _mm_cvtepi8_epi16(_mm_loadl_epi64((const void *)p));
+	__m128i m = _mm_and_si128(b, _mm_set1_epi16(0x7f));
+	__m256i nan = _mm256_cvtepi16_epi32(_mm_cmpeq_epi16(m, _mm_set1_epi16(0x7f)));
+	__m128i h = _mm_and_si128(_mm_slli_epi16(b, 7), _mm_set1_epi16((int16_t)0xbf80));
+	__m256 r = _mm256_mul_ps(_mm256_cvtph_ps(h), _mm256_set1_ps(256.0f));
+
+	/* The sign, then the NaN's bits: code 0x7f would be 480. */
+	return v_sel((vi)nan, ((vu)r & 0x80000000u) | SPYRE_FP32_NAN, (vu)r);
+#else
+	vu r;
+	int i;
+
+	for (i = 0; i < VW; i++)
+		r[i] = spyre_fp8_143_to_bits(p[i]);
+	return r;
+#endif
+}
+
+/*
+ * Numbers below the smallest normal one: adding a power of two whose last place is the format's smallest step
+ * rounds to it, nearest even, and leaves the code in the fraction.
+ */
+VINL vu v_narrow_fp8_143(vu x)
+{
+	vu m = v_abs(x), r, sub;
+
+	sub = (vu)((vf)v_sel((vi)(m < 0x3c800000u), m, v_u(0)) + v_f(0x1p14f)) - v_u(0x46800000);
+	r = (m - (120u << 23) + 0x7ffffu + (m >> 20 & 1u)) >> 20;
+	r = v_sel((vi)(r > 0x7fu), v_u(0x7f), r);
+	r = v_sel((vi)(m < 0x3c800000u), sub, r) | (x >> 24 & 0x80u);
+	return v_sel((vi)(m > 0x7f800000u), v_u(SPYRE_FP8_143_NAN), r);
+}
+
+VINL vu v_narrow_fp8_152(vu x)
+{
+	vu m = v_abs(x), r, sub;
+
+	sub = (vu)((vf)v_sel((vi)(m < 0x38800000u), m, v_u(0)) + v_f(0x1p7f)) - v_u(0x43000000);
+	r = (m - (112u << 23) + 0xfffffu + (m >> 21 & 1u)) >> 21;
+	r = v_sel((vi)(r > 0x7cu), v_u(0x7c), r);
+	r = v_sel((vi)(m < 0x38800000u), sub, r) | (x >> 24 & 0x80u);
+	return v_sel((vi)(m > 0x7f800000u), v_u(SPYRE_FP8_152_NAN), r);
+}
+
+VINL vu v_widen_fp24(vu w)
+{
+	vu u = w & 0xffffff00u;
+
+	return v_sel(v_isnan(u), v_u(SPYRE_FP32_NAN), u);
+}
+
+VINL vu v_narrow_fp24(vu x)
+{
+	return v_sel(v_isnan(x), v_u(SPYRE_FP32_NAN), (x + 0x7fu + (x >> 8 & 1u)) & 0xffffff00u);
 }
 
 #endif

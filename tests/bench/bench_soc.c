@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Speed of the SoC alone: whole products against OpenBLAS (loaded if the host has it) and against the PT
- * kernel's own rate; elementwise addition against memcpy; launches; what the timing pass costs. One JSON object
- * a line, medians of interleaved rounds. bench_soc [threads [rounds]]
+ * kernel's own rate; PT kernels of all formats; elementwise addition against memcpy; launches; what the timing
+ * pass costs. One JSON object a line, medians of interleaved rounds. bench_soc [threads [rounds]]
  */
 #include <dlfcn.h>
 #include <time.h>
@@ -16,6 +16,15 @@ static double now(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+/* Of this thread: what else runs on the host does not count. */
+static double cpu(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec + t.tv_nsec * 1e-9;
 }
 
@@ -176,6 +185,60 @@ static void matmul(unsigned int threads, unsigned int rounds, enum spyre_format 
 	env_free(&e);
 }
 
+/*
+ * PT's kernels by themselves, on one thread: a tile load and 128 words, as a product has them, so that what it costs to
+ * widen a format is in it. Against the kernel of DL16.
+ */
+static void kernels(unsigned int rounds)
+{
+	static const struct {
+		const char *id;
+		enum spyre_format fmt;
+		unsigned int k;
+	} list[] = {
+		{ "soc-pt-dl16", SPYRE_SEN169_FP16, 64 }, { "soc-pt-fp16", SPYRE_IEEE_FP16, 64 },
+		{ "soc-pt-bf16", SPYRE_BFLOAT16, 64 }, { "soc-pt-fp8-143", SPYRE_SEN143_FP8, 128 },
+		{ "soc-pt-fp8-152", SPYRE_SEN152_FP8, 128 }, { "soc-pt-int8", SPYRE_SENINT8, 128 },
+		{ "soc-pt-int4", SPYRE_SENINT4, 256 },
+	};
+	const struct pt_ops *pt = spyre_pt_ops_best();
+	double v[sizeof(list) / sizeof(list[0])][ROUNDS_MAX], s;
+	uint8_t *words;
+	uint32_t *rows;
+	struct pt_tile *tile;
+	unsigned int i, f, k;
+	void *p[3];
+
+	for (i = 0; i < 3; i++) {
+		static const size_t bytes[3] = { sizeof(*tile), 128 * 256, 192 * 128 };
+
+		if (posix_memalign(&p[i], 64, bytes[i]))
+			exit(1);
+		memset(p[i], 0, bytes[i]);
+	}
+	tile = p[0];
+	rows = p[1];
+	words = p[2];
+	/* Numbers in every format, subnormal ones of fp8 among them, but none whose products fp32 has no normal for. */
+	for (i = 0; i < 192 * 128; i++)
+		words[i] = (uint8_t)((i * 40503u >> 4 & 0x13) | (i & 1) << 5);
+	for (i = 0; i < rounds; i++) {
+		for (f = 0; f < sizeof(list) / sizeof(list[0]); f++) {
+			s = cpu();
+			for (k = 0; k < 300; k++) {
+				pt->load(tile, words, list[f].fmt);
+				pt->mm(rows, words + 64 * 128, 128, tile, list[f].fmt, k % 16);
+			}
+			v[f][i] = 300 * 2.0 * 128 * 64 * list[f].k / (cpu() - s) / 1e9;
+		}
+	}
+	s = median(v[0], rounds);
+	for (f = 0; f < sizeof(list) / sizeof(list[0]); f++)
+		print(list[f].id, median(v[f], rounds), "GOP/s", "the same in DL16", s, true);
+	for (i = 0; i < 3; i++)
+		free(p[i]);
+}
+
 static void add(unsigned int threads, unsigned int rounds)
 {
 	struct spyregen_elementwise ew = {
@@ -263,6 +326,7 @@ int main(int argc, char **argv)
 	unsetenv("OPENBLAS_L2_SIZE");
 	matmul(threads, rounds, SPYRE_SEN169_FP16, "soc-matmul-dl16");
 	matmul(threads, rounds, SPYRE_SENINT8, "soc-matmul-int8");
+	kernels(rounds);
 	add(threads, rounds);
 	ktir(threads, rounds);
 	small(threads);

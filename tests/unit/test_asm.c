@@ -391,6 +391,8 @@ static void test_generated(void **state)
 						      0,
 						      f,
 						      0,
+						      0,
+						      0,
 						      0 };
 
 			job = spyregen_matmul(&mm, err);

@@ -1,159 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Generated programs run on the SoC in this process and are compared with host references. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include <spyre/num.h>
-
-#include "soc.h"
-#include "spyregen.h"
-
-#define DATA_BASE	0x400000000ull
-#define PROG_BASE	0x1c00000000ull
-#define GUARD		4096u
-
-/* A context's memory: tensors in one segment, the program in segment 7. Everything else faults. */
-struct mem {
-	uint8_t *data, *prog;
-	uint64_t used, size, prog_size;
-};
-
-static struct spyre_soc *soc;
-
-static void *dmva(void *opaque, uint64_t addr, uint64_t *len, bool write, enum spyre_syndrome *syn)
-{
-	struct mem *m = opaque;
-
-	if (addr >= DATA_BASE && addr < DATA_BASE + m->used) {
-		if (*len > DATA_BASE + m->used - addr)
-			*len = DATA_BASE + m->used - addr;
-		return m->data + (addr - DATA_BASE);
-	}
-	if (!write && addr >= PROG_BASE && addr < PROG_BASE + m->prog_size) {
-		if (*len > PROG_BASE + m->prog_size - addr)
-			*len = PROG_BASE + m->prog_size - addr;
-		return m->prog + (addr - PROG_BASE);
-	}
-	*syn = SPYRE_SYN_PAGE_FAULT;
-	return NULL;
-}
-
-static void *hmva(void *opaque, uint64_t addr, uint64_t *len, enum spyre_syndrome *syn)
-{
-	(void)opaque;
-	(void)len;
-	(void)syn;
-	return (void *)(uintptr_t)addr;
-}
-
-static bool checkpoint(void *opaque, unsigned int w)
-{
-	(void)opaque;
-	(void)w;
-	return false;
-}
-
-static void active(void *opaque, unsigned int w, bool on)
-{
-	(void)opaque;
-	(void)w;
-	(void)on;
-}
-
-static uint64_t alloc(struct mem *m, uint64_t bytes, void **host)
-{
-	uint64_t at = m->used;
-
-	assert_true(at + bytes + GUARD <= m->size);
-	*host = m->data + at;
-	/* Nothing may be written behind a tensor. */
-	memset(m->data + at + bytes, 0xa5, GUARD);
-	m->used = at + bytes + GUARD;
-	return DATA_BASE + at;
-}
-
-static void check_guard(const void *tensor, uint64_t bytes)
-{
-	const uint8_t *p = (const uint8_t *)tensor + bytes;
-	unsigned int i;
-
-	for (i = 0; i < GUARD; i++)
-		assert_int_equal(p[i], 0xa5);
-}
-
-static void run_on(struct mem *m, struct spyreprog_job *job, const uint64_t *symbols,
-		   unsigned int nsymbols)
-{
-	struct spyre_soc_mem ops = { m, dmva, hmva, checkpoint, active };
-	struct spyre_soc_job j = { .bootaddr = PROG_BASE,
-				   .symbols = (uintptr_t)symbols,
-				   .nsymbols = nsymbols,
-				   .symbols_host = true,
-				   .context = 1,
-				   .mem = &ops };
-	struct spyre_soc_time time;
-	struct spyre_rb rb = { 0 };
-	struct spyre_stuck stuck[8];
-	size_t size, i, n;
-	bool ok;
-
-	if (spyreprog_job_finish(job, (void **)&m->prog, &size))
-		fail_msg("finish: %s", spyreprog_job_error(job));
-	spyreprog_job_free(job);
-	m->prog_size = size;
-	ok = spyre_soc_prepare(soc, &j, &time, &rb) && spyre_soc_execute(soc, &rb);
-	if (!ok || rb.status != SPYRE_OK) {
-		n = spyre_soc_stuck(soc, stuck, 8);
-		for (i = 0; rb.status == SPYRE_ERR_DEADLOCK && i < n && i < 8; i++)
-			print_message("stuck: core %u unit %u waits %u number %u pc %u\n",
-				      stuck[i].core, stuck[i].unit, stuck[i].waits, stuck[i].number,
-				      stuck[i].pc);
-		fail_msg("job failed: status %u err %u core %u unit 0x%x pc %u addr 0x%llx",
-			 rb.status, rb.err_code, rb.err_core, rb.err_unit, rb.err_pc,
-			 (unsigned long long)rb.rb_hmierr_addr);
-	}
-	free(m->prog);
-	m->prog = NULL;
-}
-
-static uint32_t rng_state;
-
-static uint32_t rng(void)
-{
-	rng_state = rng_state * 1664525u + 1013904223u;
-	return rng_state >> 8;
-}
-
-static float rnd(void)
-{
-	return ((float)(rng() & 0xffff) - 32768.0f) / 16384.0f;
-}
-
-static float *random_matrix(size_t n, enum spyre_format fmt)
-{
-	float *v = malloc(n * sizeof(*v));
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		v[i] = rnd();
-	spyregen_round(v, n, fmt);
-	return v;
-}
-
-static struct mem mem_new(uint64_t size)
-{
-	struct mem m = { .size = size };
-
-	m.data = aligned_alloc(4096, size);
-	assert_non_null(m.data);
-	return m;
-}
+#include "gen_env.h"
 
 /* Bits of element (r, c) of a tensor of 16- or 32-bit elements. */
 static uint32_t element(const void *t, enum spyre_format fmt, uint32_t m, uint32_t r, uint32_t c)
@@ -166,17 +13,12 @@ static uint32_t element(const void *t, enum spyre_format fmt, uint32_t m, uint32
 static float scale = 1;
 static uint32_t split_m, split_n;
 
-static float tolerance(enum spyre_format fmt)
-{
-	return fmt == SPYRE_SEN169_FP16 ? 0x1p-9f : fmt == SPYRE_IEEE_FP16 ? 0x1p-10f :
-	       fmt == SPYRE_BFLOAT16 ? 0x1p-7f : 0x1p-19f;
-}
-
 /* One matrix product; activations that use special functions are compared within a rounding. */
 static void matmul(uint32_t m, uint32_t n, uint32_t k, enum spyre_format in, enum spyre_format out,
 		   bool bias, enum spyregen_act act, uint32_t cores, uint32_t flags)
 {
-	struct spyregen_matmul mm = { m, n, k, in, out, bias, act, cores, flags, split_m, split_n };
+	struct spyregen_matmul mm = { m, n, k, in, out, bias, act, cores, flags, split_m, split_n,
+				       0, 0 };
 	bool exact = act <= SPYREGEN_RELU;
 	float *a, *b, *bv, *c, *got;
 	struct spyreprog_job *job;
@@ -388,6 +230,8 @@ static void test_matmul_int8(void **state)
 						      0,
 						      0,
 						      0,
+						      0,
+						      0,
 						      0 };
 			int8_t *a = malloc((size_t)m * k), *b = malloc((size_t)k * n);
 			int32_t *bv = malloc(n * 4), *c = malloc((size_t)m * n * 4),
@@ -466,7 +310,7 @@ static bool special(enum spyregen_op op)
 static void elementwise(enum spyregen_op op, uint32_t m, uint32_t n, enum spyre_format in,
 			enum spyre_format out, uint32_t cores)
 {
-	struct spyregen_elementwise e = { op, m, n, in, out, 0.75f, cores };
+	struct spyregen_elementwise e = { op, m, n, in, out, 0.75f, cores, 0, 0 };
 	size_t count = (size_t)m * n, i;
 	float *a = random_matrix(count, in), *b = random_matrix(count, in),
 	      *got = malloc(count * 4), want;
@@ -523,7 +367,7 @@ static void test_elementwise_ops(void **state)
 	unsigned int op;
 
 	(void)state;
-	for (op = 0; op < SPYREGEN_OPS; op++) {
+	for (op = 0; op <= SPYREGEN_FILL; op++) {
 		elementwise(op, 33, 100, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, 0);
 		elementwise(op, 5, 64, SPYRE_IEEE_FP32, SPYRE_IEEE_FP32, 0);
 	}
@@ -549,7 +393,7 @@ static void test_elementwise_shapes(void **state)
 
 static void rows(enum spyregen_rowop op, uint32_t m, uint32_t n, enum spyre_format fmt)
 {
-	struct spyregen_row r = { op, m, n, fmt, 0 };
+	struct spyregen_row r = { op, m, n, fmt, 0, 0 };
 	uint32_t no = op == SPYREGEN_SOFTMAX ? n : 1, i, j;
 	float *a = random_matrix((size_t)m * n, fmt), *got = malloc((size_t)m * no * 4);
 	struct mem mem = mem_new((spyregen_bytes(fmt, m, n) * 2 + 2 * GUARD + 4095) / 4096 * 4096);
@@ -652,9 +496,9 @@ static void test_layout(void **state)
 
 static void test_refuses(void **state)
 {
-	struct spyregen_matmul mm = { 0, 1, 1, 0, 0, false, 0, 0, 0, 0, 0 };
-	struct spyregen_elementwise e = { SPYREGEN_ADD, 1, 1, SPYRE_SENINT8, 0, 0, 0 };
-	struct spyregen_row r = { SPYREGEN_SOFTMAX, 1, 1u << 24, SPYRE_IEEE_FP32, 0 };
+	struct spyregen_matmul mm = { 0, 1, 1, 0, 0, false, 0, 0, 0, 0, 0, 0, 0 };
+	struct spyregen_elementwise e = { SPYREGEN_ADD, 1, 1, SPYRE_SENINT8, 0, 0, 0, 0, 0 };
+	struct spyregen_row r = { SPYREGEN_SOFTMAX, 1, 1u << 24, SPYRE_IEEE_FP32, 0, 0 };
 	char err[200] = "";
 
 	(void)state;
@@ -663,7 +507,7 @@ static void test_refuses(void **state)
 	mm.m = 1;
 	mm.in = SPYRE_SENINT8;
 	assert_null(spyregen_matmul(&mm, err));
-	mm.in = SPYRE_SEN143_FP8;
+	mm.in = SPYRE_SEN18F_FP24;
 	assert_null(spyregen_matmul(&mm, err));
 	mm.in = SPYRE_SEN169_FP16;
 	mm.m = 1u << 31;
@@ -676,23 +520,6 @@ static void test_refuses(void **state)
 	assert_null(spyregen_elementwise(&e, err));
 	assert_null(spyregen_row(&r, err));
 	assert_non_null(strstr(err, "LX"));
-}
-
-static int setup(void **state)
-{
-	struct spyre_soc_config cfg = { .threads = 2, .cores = 0xffffffffu, .core_hz = 1500000000u,
-					.soc_hz = 560000000u, .watchdog = 1ull << 40 };
-
-	(void)state;
-	soc = spyre_soc_new(&cfg);
-	return soc ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	spyre_soc_free(soc);
-	return 0;
 }
 
 int main(void)

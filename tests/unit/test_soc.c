@@ -11,8 +11,9 @@
 #include <math.h>
 #include <unistd.h>
 
+#include <spyre/num.h>
+
 #include "job.h"
-#include "num.h"
 #include "pt.h"
 #include "spyregen.h"
 #include "test_soc_env.h"
@@ -118,8 +119,8 @@ static void random_floats(void *p, size_t n, enum spyre_format fmt)
 		if (fmt == SPYRE_IEEE_FP32)
 			((uint32_t *)p)[i] = f;
 		else
-			((uint16_t *)p)[i] = fmt == SPYRE_SEN169_FP16 ? spyre_f32_to_dl16(f) :
-				fmt == SPYRE_IEEE_FP16 ? spyre_f32_to_f16(f) : spyre_f32_to_bf16(f);
+			((uint16_t *)p)[i] = fmt == SPYRE_SEN169_FP16 ? spyre_bits_to_dl16(f) :
+				fmt == SPYRE_IEEE_FP16 ? spyre_bits_to_fp16(f) : spyre_bits_to_bf16(f);
 	}
 }
 
@@ -238,8 +239,8 @@ static float widen(const void *p, size_t i, enum spyre_format fmt)
 {
 	uint16_t h = ((const uint16_t *)p)[i];
 
-	return spyre_f32(fmt == SPYRE_SEN169_FP16 ? spyre_dl16_to_f32(h) : fmt == SPYRE_IEEE_FP16 ?
-			 spyre_f16_to_f32(h) : spyre_bf16_to_f32(h));
+	return spyre_fp32_from_bits(fmt == SPYRE_SEN169_FP16 ? spyre_dl16_to_bits(h) : fmt == SPYRE_IEEE_FP16 ?
+			 spyre_fp16_to_bits(h) : spyre_bf16_to_bits(h));
 }
 
 static void *aligned(size_t size)
@@ -289,7 +290,7 @@ static void test_pt_kernels(void **state)
 			for (i = 0; i < counts[c]; i++) {
 				for (n = 0; n < 64; n++) {
 					uint32_t s = 0x3f000000 + i * 64 + n, acc = onto ? s : 0;
-					float facc = spyre_f32(acc);
+					float facc = spyre_fp32_from_bits(acc);
 
 					for (k = 0; k < (is_int ? 128u : 64u); k++) {
 						if (is_int)
@@ -298,8 +299,8 @@ static void test_pt_kernels(void **state)
 							facc = fmaf(widen(a, i * 64 + k, fmts[f]),
 								    widen(w, k * 64 + n, fmts[f]), facc);
 					}
-					want[i * 64 + n] = is_int ? acc : isnan(facc) ? SPYRE_F32_NAN :
-							   spyre_f32_bits(facc);
+					want[i * 64 + n] = is_int ? acc : isnan(facc) ? SPYRE_FP32_NAN :
+							   spyre_fp32_bits(facc);
 				}
 			}
 			for (o = spyre_pt_ops_all(); *o; o++) {
@@ -309,7 +310,7 @@ static void test_pt_kernels(void **state)
 				(*o)->mm(rows, a, counts[c], t, fmts[f], onto);
 				for (i = 0; i < counts[c] * 64; i++) {
 					uint32_t got = !is_int && (rows[i] & 0x7fffffff) > 0x7f800000 ?
-						       SPYRE_F32_NAN : rows[i];
+						       SPYRE_FP32_NAN : rows[i];
 					if (got != want[i])
 						fail_msg("%s format %u rows %u: row %u column %u is %08x, expected %08x",
 							 (*o)->name, fmts[f], counts[c], i / 64, i % 64, got, want[i]);
@@ -391,7 +392,7 @@ static void test_pt(void **state)
 				s = fmaf(widen(in, (128 + 64 + i) * 64 + k, f), widen(in, k * 64 + n, f), s);
 			for (k = 0; k < 64; k++)
 				s = fmaf(widen(in, (128 + 64 + i) * 64 + k, f), widen(in, (64 + k) * 64 + n, f), s);
-			want = isnan(s) ? SPYRE_F32_NAN : spyre_f32_bits(s);
+			want = isnan(s) ? SPYRE_FP32_NAN : spyre_fp32_bits(s);
 			assert_int_equal(out[i * 64 + n], want);
 			assert_int_equal(out[(64 + i) * 64 + n], want);
 		}
@@ -408,10 +409,10 @@ static uint32_t dl16_chunk(const uint16_t *a, const uint16_t *w, enum spyre_form
 
 	for (k = 0; k < 64; k++) {
 		sum = fmaf(widen(a, k, f), widen(w, k * 64, f), sum);
-		sum = spyre_f32(spyre_dl16_to_f32(spyre_f32_to_dl16(spyre_f32_bits(sum))));
+		sum = spyre_fp32_from_bits(spyre_dl16_to_bits(spyre_bits_to_dl16(spyre_fp32_bits(sum))));
 	}
-	sum = onto ? spyre_f32(row) + sum : sum;
-	return isnan(sum) ? SPYRE_F32_NAN : spyre_f32_bits(sum);
+	sum = onto ? spyre_fp32_from_bits(row) + sum : sum;
+	return isnan(sum) ? SPYRE_FP32_NAN : spyre_fp32_bits(sum);
 }
 
 static void test_pt_dl16(void **state)
@@ -443,7 +444,7 @@ static void test_pt_dl16(void **state)
 				(*o)->mm_dl16(rows[0], (uint8_t *)a, 7, &tile, fmts[fi], onto);
 				for (i = 0; i < 7 * 64; i++) {
 					got = rows[i / 64][i % 64];
-					got = isnan(spyre_f32(got)) ? SPYRE_F32_NAN : got;
+					got = isnan(spyre_fp32_from_bits(got)) ? SPYRE_FP32_NAN : got;
 					assert_int_equal(got, dl16_chunk(a + i / 64 * 64, w + i % 64, fmts[fi], onto,
 									 was[i / 64][i % 64]));
 				}
@@ -483,7 +484,7 @@ static void test_pt_dl16(void **state)
 			for (fi = 0; fi < 64; fi++)
 				exact = fmaf(widen(in, (64 + i) * 64 + fi, SPYRE_SEN169_FP16),
 					     widen(in, fi * 64 + n, SPYRE_SEN169_FP16), exact);
-			differ += first != spyre_f32_bits(exact);
+			differ += first != spyre_fp32_bits(exact);
 		}
 	}
 	/* It is another arithmetic than the default one. */
@@ -517,7 +518,7 @@ static void test_pt_nan_to_int(void **state)
 	run_ok(&e);
 	out = (uint32_t *)e.seg[1];
 	for (i = 0; i < 64; i++)
-		assert_int_equal(out[i], SPYRE_F32_NAN + 128);
+		assert_int_equal(out[i], SPYRE_FP32_NAN + 128);
 	env_free(&e);
 }
 
@@ -571,11 +572,11 @@ static void test_vec(void **state)
 
 				x = fmaf(x, y, 1.5f);
 				acc[k] += x;
-				assert_int_equal(out[i * 64 + k], spyre_f32_bits(x));
+				assert_int_equal(out[i * 64 + k], spyre_fp32_bits(x));
 			}
 		}
 		for (k = 0; k < 64; k++)
-			assert_int_equal(out[n * 64 + k], spyre_f32_bits(acc[k]));
+			assert_int_equal(out[n * 64 + k], spyre_fp32_bits(acc[k]));
 		env_free(&e);
 	}
 }
@@ -628,7 +629,7 @@ static void test_vec_odd(void **state)
 		assert_int_equal(out[34 * 32 + k], s);
 	}
 	for (k = 0; k < 128; k++)
-		assert_int_equal(((int8_t *)(out + 36 * 32))[k], spyre_i32_to_i8(((int8_t *)(in + 168 * 32))[k] + 1));
+		assert_int_equal(((int8_t *)(out + 36 * 32))[k], spyre_int32_to_int8(((int8_t *)(in + 168 * 32))[k] + 1));
 	assert_memory_equal(out + 37 * 32, in + 255 * 32, 128);
 	for (k = 0; k < 32; k++)
 		assert_int_equal(out[38 * 32 + k], 0);
@@ -639,12 +640,12 @@ static void test_vec_odd(void **state)
 /* Order of values as RRANK has it: NaN on top, zeros equal. */
 static bool before(uint32_t a, unsigned int i, uint32_t b, unsigned int k)
 {
-	bool na = isnan(spyre_f32(a)), nb = isnan(spyre_f32(b));
+	bool na = isnan(spyre_fp32_from_bits(a)), nb = isnan(spyre_fp32_from_bits(b));
 
 	if (na != nb)
 		return na;
-	if (!na && spyre_f32(a) != spyre_f32(b))
-		return spyre_f32(a) > spyre_f32(b);
+	if (!na && spyre_fp32_from_bits(a) != spyre_fp32_from_bits(b))
+		return spyre_fp32_from_bits(a) > spyre_fp32_from_bits(b);
 	return i < k;
 }
 
@@ -696,12 +697,12 @@ static void test_lanes(void **state)
 		for (s = 1; s < 64; s *= 2) {
 			memcpy(o, t, sizeof(o));
 			for (k = s; k < 64; k++)
-				t[k] = spyre_f32_bits(spyre_f32(o[k]) + spyre_f32(o[k - s]));
+				t[k] = spyre_fp32_bits(spyre_fp32_from_bits(o[k]) + spyre_fp32_from_bits(o[k - s]));
 		}
 		for (k = 0; k < 64; k++) {
 			unsigned int rank = 0;
 
-			assert_int_equal(out[k], isnan(spyre_f32(t[k])) ? SPYRE_F32_NAN : t[k]);
+			assert_int_equal(out[k], isnan(spyre_fp32_from_bits(t[k])) ? SPYRE_FP32_NAN : t[k]);
 			for (s = 0; s < 64; s++)
 				rank += s != k && before(in[s], s, in[k], k);
 			assert_int_equal(out[64 + k], rank);
@@ -861,7 +862,7 @@ static void test_threads(void **state)
 				for (k = 0; k < n; k++)
 					s = fmaf(a[row * n + k], b[k * n + col], s);
 				spyregen_round(&s, 1, mm.out);
-				assert_int_equal(spyre_f32_bits(c[row * n + col]), spyre_f32_bits(s));
+				assert_int_equal(spyre_fp32_bits(c[row * n + col]), spyre_fp32_bits(s));
 			}
 		}
 		assert_memory_equal(first, e.seg[2], bytes);

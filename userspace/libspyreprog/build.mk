@@ -45,7 +45,7 @@ INSTALL_INC += $(wildcard $(spyreprog_dir)/include/*.h) $(addprefix include/spyr
 
 # --- Unit tests -----------------------------------------------------------------------------
 
-spyreprog_tests := $(addprefix $(B)/tests/unit/,test_asm test_prog_gen test_prog_num)
+spyreprog_tests := $(addprefix $(B)/tests/unit/,test_asm $(basename $(notdir $(wildcard tests/unit/test_prog_*.c))))
 
 $(B)/tests/unit/obj-prog/%.o: tests/unit/%.c
 	$(call say,CC,$@)
@@ -59,3 +59,12 @@ $(spyreprog_tests): $(B)/tests/unit/%: $(B)/tests/unit/obj-prog/%.o $(SPYREPROG_
 CHECK_UNIT += $(spyreprog_tests)
 .SECONDARY: $(spyreprog_tests:$(B)/tests/unit/%=$(B)/tests/unit/obj-prog/%.o)
 -include $(wildcard $(B)/tests/unit/obj-prog/*.d)
+
+# --- Benchmark ------------------------------------------------------------------------------
+
+$(B)/tests/bench/bench_gen: tests/bench/bench_gen.c $(MODEL_LIB) $(SPYREPROG)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -O2 $(WARN) $(INC) $(MODEL_INC) $(SPYREPROG_INC) -Itests/unit -o $@ $^ -pthread -lm
+
+ALL += $(B)/tests/bench/bench_gen

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <spyre/isa_table.h>
+
 #include "spyreprog.h"
 #include "image.h"
 
@@ -26,6 +28,8 @@ struct spyreprog_job {
 	unsigned int nsymbols;
 	uint32_t groups[SPYRE_JOB_GROUPS];
 	bool has_groups;
+	bool shared;			/* equal programs become one */
+	unsigned int stages;		/* jobs that follow the first */
 	struct prog *progs;
 	size_t nprogs;
 	struct unit *units;
@@ -75,6 +79,11 @@ const char *spyreprog_job_error(const struct spyreprog_job *job)
 void spyreprog_job_watchdog(struct spyreprog_job *job, uint64_t cycles)
 {
 	job->watchdog = cycles;
+}
+
+void spyreprog_job_share(struct spyreprog_job *job)
+{
+	job->shared = true;
 }
 
 void spyreprog_job_symbols(struct spyreprog_job *job, unsigned int count)
@@ -262,6 +271,240 @@ void spyreprog_job_init(struct spyreprog_job *job, int unit, unsigned int reg, u
 		job->nsymbols = symbol + 1;
 }
 
+/* --- One job behind another ----------------------------------------------------------------- */
+
+/* Mask of the registers that an instruction names. */
+static uint32_t registers(const struct spyre_insn *in)
+{
+	const struct isa_op *o = isa_op(in->op);
+	const struct isa_field *f;
+	uint32_t mask = 0, v;
+
+	for (f = o ? o->fields : NULL; f && f->kind != ISA_END; f++) {
+		v = ISA_GET(in, f->at);
+		if (f->kind == ISA_COUNT && in->c)
+			mask |= 1u << (in->b & 15);
+		else if (f->kind == ISA_REG || f->kind == ISA_LAR || f->kind == ISA_LBR ||
+			 f->kind == ISA_EAR || f->kind == ISA_REG_OR_NONE)
+			mask |= v < SPYRE_REGS ? 1u << v : 0;
+	}
+	return mask;
+}
+
+static struct unit *unit_of(struct spyreprog_job *job, const struct spyre_job_unit *u)
+{
+	size_t i;
+
+	for (i = 0; i < job->nunits; i++)
+		if (job->units[i].u.core == u->core && job->units[i].u.unit == u->unit &&
+		    job->units[i].u.corelet == u->corelet)
+			return &job->units[i];
+	return NULL;
+}
+
+/* Appends second's program of a unit to p, with its constants renumbered. */
+static void append(struct spyreprog_job *job, int p, const struct spyreprog_job *second,
+		   uint32_t program, const int *consts)
+{
+	const struct prog *from = &second->progs[program];
+	size_t i, k;
+
+	for (i = 0; i < from->n; i++) {
+		struct spyre_insn in = from->insns[i];
+		const struct isa_op *o = isa_op(in.op);
+		uint8_t *src[] = { &in.b, &in.c, &in.d };
+
+		for (k = 0; o && isa_is_vector(o) && k < o->sources; k++)
+			if (*src[k] >= SPYRE_OPND_CONST(0) && *src[k] != SPYRE_OPND_NONE)
+				*src[k] = (uint8_t)SPYRE_OPND_CONST(
+					consts[*src[k] - SPYRE_OPND_CONST(0)]);
+		spyreprog_job_insn(job, p, &in);
+	}
+}
+
+static bool fixed(const struct spyre_job_init *in)
+{
+	return in->symbol == SPYRE_NO_SYMBOL && in->value <= INT32_MAX;
+}
+
+/*
+ * Initial values of a unit that runs something before: they wait in registers that this does not
+ * use, or are set by instructions when they are small and fixed.
+ */
+static void late_inits(struct spyreprog_job *job, int p, int handle, const struct unit *u,
+		       const unsigned int *symbols)
+{
+	const struct prog *prog = &job->progs[p];
+	const struct unit *old = &job->units[handle];
+	uint32_t busy = 0;
+	unsigned int r;
+	size_t i;
+
+	for (i = 0; i < prog->n; i++)
+		busy |= registers(&prog->insns[i]);
+	for (i = 0; i < old->ninits; i++)
+		busy |= 1u << old->inits[i].reg;
+	/* A value waiting in another waiting one's register would be lost. */
+	for (i = 0; i < u->ninits; i++)
+		if (!fixed(&u->inits[i]))
+			busy |= 1u << u->inits[i].reg;
+	for (i = 0; i < u->ninits; i++) {
+		const struct spyre_job_init in = u->inits[i];
+
+		if (fixed(&in))
+			continue;
+		for (r = 0; r < SPYRE_REGS && busy >> r & 1; r++)
+			;
+		if (r == SPYRE_REGS) {
+			fail(job, "no register is left for the initial values of what follows");
+			return;
+		}
+		busy |= 1u << r;
+		spyreprog_job_init(job, handle, r,
+				   in.symbol == SPYRE_NO_SYMBOL || !symbols ? in.symbol :
+				   symbols[in.symbol], in.value);
+		sp_mvreg(job, p, in.reg, r, 0);
+	}
+	for (i = 0; i < u->ninits; i++)
+		if (fixed(&u->inits[i]))
+			sp_mvreg(job, p, u->inits[i].reg, SPYRE_REG_NONE,
+				 (int32_t)u->inits[i].value);
+}
+
+static void then_unit(struct spyreprog_job *job, const struct spyreprog_job *second,
+		      const struct unit *u, const unsigned int *symbols, const int *consts,
+		      unsigned int tag, unsigned int stores)
+{
+	struct unit *old = unit_of(job, &u->u);
+	int p = spyreprog_job_program(job, (enum spyre_unit)u->u.unit), handle;
+	unsigned int i;
+	size_t k;
+
+	if (p < 0)
+		return;
+	if (old) {
+		/* Others may run the same text, so this unit gets one of its own. */
+		for (k = 0; k < job->progs[old->u.program].n; k++) {
+			struct spyre_insn in = job->progs[old->u.program].insns[k];
+
+			spyreprog_job_insn(job, p, &in);
+		}
+		old->u.program = (uint32_t)p;
+		handle = (int)(old - job->units);
+	} else {
+		handle = spyreprog_job_unit(job, u->u.core, (enum spyre_unit)u->u.unit,
+					    u->u.corelet, p);
+	}
+	if (old) {
+		late_inits(job, p, handle, u, symbols);
+	} else {
+		for (i = 0; i < u->ninits; i++)
+			spyreprog_job_init(job, handle, u->inits[i].reg,
+					   u->inits[i].symbol == SPYRE_NO_SYMBOL || !symbols ?
+					   u->inits[i].symbol : symbols[u->inits[i].symbol],
+					   u->inits[i].value);
+	}
+	if (u->u.unit == SPYRE_UNIT_L3LU)
+		sp_wait(job, p, tag, stores);
+	append(job, p, second, u->u.program, consts);
+}
+
+void spyreprog_job_then(struct spyreprog_job *job, struct spyreprog_job *second,
+			const unsigned int *symbols)
+{
+	int consts[SPYRE_JOB_CONSTS];
+	uint32_t cores = 0, loads = 0;
+	unsigned int stores = 0, tag;
+	size_t i;
+
+	if (!second) {
+		fail(job, "out of memory");
+		return;
+	}
+	if (second->error[0])
+		fail(job, "%s", second->error);
+	if (job->has_groups && second->has_groups)
+		fail(job, "only one of two jobs behind each other may have multicast groups");
+	if (job->stages + second->stages >= SPYRE_TAGS / 4 - 1 || second->stages)
+		fail(job, "a job behind another is a single one, and at most %u follow",
+		     SPYRE_TAGS / 4 - 1);
+	for (i = 0; i < second->nunits; i++) {
+		cores |= 1u << second->units[i].u.core;
+		loads |= second->units[i].u.unit == SPYRE_UNIT_L3LU ?
+			 1u << second->units[i].u.core : 0;
+	}
+	if (cores != loads)
+		fail(job, "a job behind another begins with L3LU on each of its cores");
+	job->shared = true;
+	tag = SPYRE_TAGS - 1 - job->stages++;
+	for (i = 0; i < second->nconsts; i++)
+		consts[i] = spyreprog_job_const(job, second->consts[i]);
+	/* Results are in memory when the units that store them have sent. */
+	for (i = 0; i < job->nunits && !job->error[0]; i++) {
+		struct spyre_job_unit *u = &job->units[i].u;
+		const struct prog *from = &job->progs[u->program];
+		size_t k, n = from->n;
+		int p;
+
+		if (u->unit != SPYRE_UNIT_L3SU)
+			continue;
+		stores++;
+		p = spyreprog_job_program(job, SPYRE_UNIT_L3SU);
+		for (k = 0; p >= 0 && k < n; k++) {
+			struct spyre_insn in = job->progs[u->program].insns[k];
+
+			spyreprog_job_insn(job, p, &in);
+		}
+		sp_send(job, p, tag, cores);
+		u->program = (uint32_t)p;
+	}
+	if (!stores)
+		fail(job, "a job that others follow stores by L3SU");
+	for (i = 0; i < second->nunits && !job->error[0]; i++)
+		then_unit(job, second, &second->units[i], symbols, consts, tag, stores);
+	if (second->has_groups) {
+		memcpy(job->groups, second->groups, sizeof(job->groups));
+		job->has_groups = true;
+	}
+	spyreprog_job_free(second);
+}
+
+/* Units with equal programs share one. Programs that nobody runs any more go. */
+static void share_programs(struct spyreprog_job *job)
+{
+	size_t i, j, n = 0;
+	uint32_t *to = malloc((job->nprogs + 1) * sizeof(*to));
+	bool *runs = calloc(job->nprogs + 1, sizeof(*runs));
+
+	if (!to || !runs) {
+		fail(job, "out of memory");
+		goto out;
+	}
+	for (i = 0; i < job->nunits; i++)
+		runs[job->units[i].u.program] = true;
+	for (i = 0; i < job->nprogs; i++) {
+		struct prog *p = &job->progs[i];
+
+		for (j = 0; runs[i] && j < n; j++)
+			if (job->progs[j].unit == p->unit && job->progs[j].n == p->n &&
+			    !memcmp(job->progs[j].insns, p->insns, p->n * sizeof(*p->insns)))
+				break;
+		if (!runs[i] || j < n) {
+			to[i] = (uint32_t)j;
+			free(p->insns);
+			continue;
+		}
+		to[i] = (uint32_t)n;
+		job->progs[n++] = *p;
+	}
+	job->nprogs = n;
+	for (i = 0; i < job->nunits; i++)
+		job->units[i].u.program = to[job->units[i].u.program];
+out:
+	free(to);
+	free(runs);
+}
+
 static int unit_order(const void *a, const void *b)
 {
 	const struct spyre_job_unit *x = &((const struct unit *)a)->u;
@@ -290,6 +533,8 @@ int spyreprog_job_finish(struct spyreprog_job *job, void **out, size_t *size)
 	}
 	if (!job->nunits)
 		fail(job, "no unit runs a program");
+	if (!job->error[0] && job->shared)
+		share_programs(job);
 	if (job->error[0])
 		return -1;
 

@@ -16,6 +16,11 @@ bool gen_is16(enum spyre_format fmt)
 	return fmt == SPYRE_SEN169_FP16 || fmt == SPYRE_IEEE_FP16 || fmt == SPYRE_BFLOAT16;
 }
 
+bool gen_is8(enum spyre_format fmt)
+{
+	return fmt == SPYRE_SENINT8 || fmt == SPYRE_SEN143_FP8 || fmt == SPYRE_SEN152_FP8;
+}
+
 unsigned int gen_lane_words(enum spyre_format fmt)
 {
 	return fmt == SPYRE_IEEE_FP32 || fmt == SPYRE_IEEE_INT32 ? 2 : 1;

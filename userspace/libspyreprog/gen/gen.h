@@ -14,11 +14,15 @@
 
 void *gen_fail(char *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool gen_is16(enum spyre_format fmt);
+bool gen_is8(enum spyre_format fmt);
 unsigned int gen_lane_words(enum spyre_format fmt);	/* sticks that 64 lanes take: 1 or 2 */
 
 /* words sticks by L3, contiguous on both sides; LAR and EAR move behind them. */
 void gen_l3(struct spyreprog_job *job, int p, enum spyre_op op, unsigned int lar, unsigned int ear,
 	    uint64_t words, unsigned int group);
+/* spyregen_relayout() between two symbols. */
+struct spyreprog_job *gen_relayout(const struct spyregen_relayout *r, unsigned int from,
+				   unsigned int to, char *err);
 /* reg = value below 2^31 */
 void gen_set(struct spyreprog_job *job, int p, unsigned int reg, uint32_t value);
 

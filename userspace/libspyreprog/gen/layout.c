@@ -20,6 +20,8 @@ static unsigned int elem_bytes(enum spyre_format fmt)
 	case SPYRE_IEEE_INT32:
 		return 4;
 	case SPYRE_SENINT8:
+	case SPYRE_SEN143_FP8:
+	case SPYRE_SEN152_FP8:
 		return 1;
 	default:
 		return 2;
@@ -69,6 +71,14 @@ static void put(uint8_t *dst, enum spyre_format fmt, const float *src, uint64_t 
 		for (i = 0; i < n; i++)
 			h[i] = spyre_fp32_to_bf16(src[i]);
 		break;
+	case SPYRE_SEN143_FP8:
+		for (i = 0; i < n; i++)
+			dst[i] = spyre_fp32_to_fp8_143(src[i]);
+		break;
+	case SPYRE_SEN152_FP8:
+		for (i = 0; i < n; i++)
+			dst[i] = spyre_fp32_to_fp8_152(src[i]);
+		break;
 	default:
 		for (i = 0; i < n; i++)
 			h[i] = spyre_fp32_to_dl16(src[i]);
@@ -92,6 +102,14 @@ static void get(float *dst, const uint8_t *src, enum spyre_format fmt, uint64_t 
 		for (i = 0; i < n; i++)
 			dst[i] = spyre_bf16_to_fp32(h[i]);
 		break;
+	case SPYRE_SEN143_FP8:
+		for (i = 0; i < n; i++)
+			dst[i] = spyre_fp8_143_to_fp32(src[i]);
+		break;
+	case SPYRE_SEN152_FP8:
+		for (i = 0; i < n; i++)
+			dst[i] = spyre_fp8_152_to_fp32(src[i]);
+		break;
 	default:
 		for (i = 0; i < n; i++)
 			dst[i] = spyre_dl16_to_fp32(h[i]);
@@ -112,10 +130,10 @@ void spyregen_round(float *v, size_t count, enum spyre_format fmt)
 	}
 }
 
-static void pack(uint8_t *dst, enum spyre_format fmt, const float *src, uint64_t rows,
+static void pack(uint8_t *dst, enum spyre_format fmt, const float *src, uint64_t w, uint64_t rows,
 		 uint64_t stored, uint64_t cols, uint64_t ld)
 {
-	uint64_t w = 64, b = elem_bytes(fmt), c, r, n;
+	uint64_t b = elem_bytes(fmt), c, r, n;
 
 	for (c = 0; c < cols; c += w) {
 		n = cols - c < w ? cols - c : w;
@@ -131,19 +149,19 @@ static void pack(uint8_t *dst, enum spyre_format fmt, const float *src, uint64_t
 void spyregen_pack(void *dst, enum spyre_format fmt, const float *src, uint64_t rows, uint64_t cols,
 		   uint64_t ld)
 {
-	pack(dst, fmt, src, rows, spyregen_rows(rows), cols, ld);
+	pack(dst, fmt, src, width(fmt), rows, spyregen_rows(rows), cols, ld);
 }
 
 void spyregen_pack_weights(void *dst, enum spyre_format fmt, const float *src, uint64_t k,
 			   uint64_t n, uint64_t ld)
 {
-	pack(dst, fmt, src, k, weight_rows(fmt, k), n, ld);
+	pack(dst, fmt, src, 64, k, weight_rows(fmt, k), n, ld);
 }
 
 void spyregen_unpack(float *dst, uint64_t ld, const void *src, enum spyre_format fmt, uint64_t rows,
 		     uint64_t cols)
 {
-	uint64_t w = 64, b = elem_bytes(fmt), c, r, n;
+	uint64_t w = width(fmt), b = elem_bytes(fmt), c, r, n;
 	const uint8_t *s = src;
 
 	for (c = 0; c < cols; c += w) {

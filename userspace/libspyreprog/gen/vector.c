@@ -12,7 +12,7 @@
 
 #include <spyre/num.h>
 
-#include "gen.h"
+#include "walk.h"
 
 enum { TAG_LOADED = 0, TAG_FREE = 2, TAG_STAGED = 4, TAG_EMPTY = 6 };	/* + corelet */
 
@@ -291,32 +291,49 @@ struct ewop {
 	enum spyre_op op;
 	unsigned int nin;
 	bool sfp, scalar;
+	bool int_in, int_out;
 };
 
 static const struct ewop ewops[SPYREGEN_OPS] = {
-	[SPYREGEN_COPY] = { SPYRE_OP_MOV, 1, false, false },
-	[SPYREGEN_OP_RELU] = { SPYRE_OP_MAX, 1, false, true },
-	[SPYREGEN_OP_GELU] = { SPYRE_OP_GELU, 1, true, false },
-	[SPYREGEN_OP_SIGMOID] = { SPYRE_OP_SIGMOID, 1, true, false },
-	[SPYREGEN_OP_TANH] = { SPYRE_OP_TANH, 1, true, false },
-	[SPYREGEN_EXP] = { SPYRE_OP_EXP, 1, true, false },
-	[SPYREGEN_LN] = { SPYRE_OP_LN, 1, true, false },
-	[SPYREGEN_SQRT] = { SPYRE_OP_SQRT, 1, true, false },
-	[SPYREGEN_RSQRT] = { SPYRE_OP_RSQRT, 1, true, false },
-	[SPYREGEN_RECIP] = { SPYRE_OP_RECIP, 1, true, false },
-	[SPYREGEN_ABS] = { SPYRE_OP_ABS, 1, false, false },
-	[SPYREGEN_NEG] = { SPYRE_OP_NEG, 1, false, false },
-	[SPYREGEN_ERF] = { SPYRE_OP_ERF, 1, true, false },
-	[SPYREGEN_ADDS] = { SPYRE_OP_ADD, 1, false, true },
-	[SPYREGEN_MULS] = { SPYRE_OP_MUL, 1, false, true },
-	[SPYREGEN_MAXS] = { SPYRE_OP_MAX, 1, false, true },
-	[SPYREGEN_MINS] = { SPYRE_OP_MIN, 1, false, true },
-	[SPYREGEN_ADD] = { SPYRE_OP_ADD, 2, false, false },
-	[SPYREGEN_SUB] = { SPYRE_OP_SUB, 2, false, false },
-	[SPYREGEN_MUL] = { SPYRE_OP_MUL, 2, false, false },
-	[SPYREGEN_MAX] = { SPYRE_OP_MAX, 2, false, false },
-	[SPYREGEN_MIN] = { SPYRE_OP_MIN, 2, false, false },
-	[SPYREGEN_FILL] = { SPYRE_OP_MOV, 0, false, true },
+	[SPYREGEN_COPY] = { SPYRE_OP_MOV, 1, false, false, false, false },
+	[SPYREGEN_OP_RELU] = { SPYRE_OP_MAX, 1, false, true, false, false },
+	[SPYREGEN_OP_GELU] = { SPYRE_OP_GELU, 1, true, false, false, false },
+	[SPYREGEN_OP_SIGMOID] = { SPYRE_OP_SIGMOID, 1, true, false, false, false },
+	[SPYREGEN_OP_TANH] = { SPYRE_OP_TANH, 1, true, false, false, false },
+	[SPYREGEN_EXP] = { SPYRE_OP_EXP, 1, true, false, false, false },
+	[SPYREGEN_LN] = { SPYRE_OP_LN, 1, true, false, false, false },
+	[SPYREGEN_SQRT] = { SPYRE_OP_SQRT, 1, true, false, false, false },
+	[SPYREGEN_RSQRT] = { SPYRE_OP_RSQRT, 1, true, false, false, false },
+	[SPYREGEN_RECIP] = { SPYRE_OP_RECIP, 1, true, false, false, false },
+	[SPYREGEN_ABS] = { SPYRE_OP_ABS, 1, false, false, false, false },
+	[SPYREGEN_NEG] = { SPYRE_OP_NEG, 1, false, false, false, false },
+	[SPYREGEN_ERF] = { SPYRE_OP_ERF, 1, true, false, false, false },
+	[SPYREGEN_ADDS] = { SPYRE_OP_ADD, 1, false, true, false, false },
+	[SPYREGEN_MULS] = { SPYRE_OP_MUL, 1, false, true, false, false },
+	[SPYREGEN_MAXS] = { SPYRE_OP_MAX, 1, false, true, false, false },
+	[SPYREGEN_MINS] = { SPYRE_OP_MIN, 1, false, true, false, false },
+	[SPYREGEN_ADD] = { SPYRE_OP_ADD, 2, false, false, false, false },
+	[SPYREGEN_SUB] = { SPYRE_OP_SUB, 2, false, false, false, false },
+	[SPYREGEN_MUL] = { SPYRE_OP_MUL, 2, false, false, false, false },
+	[SPYREGEN_MAX] = { SPYRE_OP_MAX, 2, false, false, false, false },
+	[SPYREGEN_MIN] = { SPYRE_OP_MIN, 2, false, false, false, false },
+	[SPYREGEN_FILL] = { SPYRE_OP_MOV, 0, false, true, false, false },
+	[SPYREGEN_CMPEQ] = { SPYRE_OP_CMPEQ, 2, false, false, false, false },
+	[SPYREGEN_CMPLT] = { SPYRE_OP_CMPLT, 2, false, false, false, false },
+	[SPYREGEN_CMPLE] = { SPYRE_OP_CMPLE, 2, false, false, false, false },
+	[SPYREGEN_IADD] = { SPYRE_OP_IADD, 2, false, false, true, true },
+	[SPYREGEN_ISUB] = { SPYRE_OP_ISUB, 2, false, false, true, true },
+	[SPYREGEN_IMUL] = { SPYRE_OP_IMUL, 2, false, false, true, true },
+	[SPYREGEN_IMIN] = { SPYRE_OP_IMIN, 2, false, false, true, true },
+	[SPYREGEN_IMAX] = { SPYRE_OP_IMAX, 2, false, false, true, true },
+	[SPYREGEN_AND] = { SPYRE_OP_AND, 2, false, false, true, true },
+	[SPYREGEN_OR] = { SPYRE_OP_OR, 2, false, false, true, true },
+	[SPYREGEN_XOR] = { SPYRE_OP_XOR, 2, false, false, true, true },
+	[SPYREGEN_SHL] = { SPYRE_OP_SHL, 2, false, false, true, true },
+	[SPYREGEN_SHR] = { SPYRE_OP_SHR, 2, false, false, true, true },
+	[SPYREGEN_SRA] = { SPYRE_OP_SRA, 2, false, false, true, true },
+	[SPYREGEN_I2F] = { SPYRE_OP_I2F, 1, false, false, true, false },
+	[SPYREGEN_F2I] = { SPYRE_OP_F2I, 1, false, false, false, true },
 };
 
 struct ew {
@@ -398,6 +415,158 @@ static bool fmt_ok(enum spyre_format f)
 	return gen_is16(f) || f == SPYRE_IEEE_FP32;
 }
 
+static bool format_of(enum spyre_format f, bool integer)
+{
+	return integer ? f == SPYRE_IEEE_INT32 : fmt_ok(f);
+}
+
+unsigned int spyregen_operands(enum spyregen_op op)
+{
+	return (unsigned int)op < SPYREGEN_OPS ? ewops[op].nin : 0;
+}
+
+/* --- Stretched operands --------------------------------------------------------------------- */
+
+/* Steps of 128 rows of one column block; an operand brings so many rows, or one. */
+struct stretch {
+	const struct spyregen_elementwise *e;
+	uint32_t rows[2];
+};
+
+static enum spyregen_stretch way(const struct spyregen_elementwise *e, unsigned int o)
+{
+	return o ? e->b : e->a;
+}
+
+static bool by_row(enum spyregen_stretch s)
+{
+	return s == SPYREGEN_FULL || s == SPYREGEN_COLUMN;
+}
+
+static void s_load(const struct walk *w, const struct walk_grid *g, int p, unsigned int c)
+{
+	const struct stretch *st = g->arg;
+	const struct spyregen_elementwise *e = st->e;
+	uint32_t words = st->rows[c] * gen_lane_words(e->in), n;
+	unsigned int o;
+
+	for (o = 0; o < 2; o++) {
+		sp_mvreg(w->job, p, SPYRE_LAR0 + o, SPYRE_LAR0 + 2, (int32_t)walk_at(w, g, o, c));
+		if (!by_row(way(e, o)))
+			sp_ld(w->job, p, SPYRE_LAR0 + o, SPYRE_REG_NONE, SPYRE_FIFO_LXLU_PE0 + o,
+			      gen_lane_words(e->in), SPYRE_STICK, 0);
+	}
+	/* In turns that fit a FIFO: PE needs both operands before it takes another of either. */
+	for (n = SPYRE_FIFO_DEPTH; words; words -= n) {
+		n = words < n ? words : n;
+		for (o = 0; o < 2; o++)
+			if (by_row(way(e, o)))
+				sp_ld(w->job, p, SPYRE_LAR0 + o, SPYRE_REG_NONE,
+				      SPYRE_FIFO_LXLU_PE0 + o, n, SPYRE_STICK,
+				      (int32_t)(n * SPYRE_STICK));
+	}
+}
+
+static void s_compute(const struct walk *w, const struct walk_grid *g, int p, unsigned int c)
+{
+	const struct stretch *st = g->arg;
+	const struct spyregen_elementwise *e = st->e;
+	unsigned int o, operand[2];
+	uint32_t fmts = SPYRE_FMTS(0, 0, 0, e->out);
+	bool each = false;
+
+	for (o = 0; o < 2; o++) {
+		operand[o] = SPYRE_OPND_FIFO(SPYRE_FIFO_LXLU_PE0 + o);
+		if (way(e, o) == SPYREGEN_FULL) {
+			fmts |= (uint32_t)e->in << 8 * o;
+			continue;
+		}
+		if (!by_row(way(e, o)))
+			sp_vec(w->job, p,
+			       way(e, o) == SPYREGEN_ROW ? SPYRE_OP_MOV : SPYRE_OP_BCAST,
+			       SPYRE_OPND_V(o), operand[o], 0, 0, 1, 0, SPYRE_FMTS(e->in, 0, 0, 0));
+		else
+			each = true;
+	}
+	if (each)
+		sp_loop(w->job, p, st->rows[c]);
+	for (o = 0; o < 2; o++) {
+		if (way(e, o) == SPYREGEN_COLUMN)
+			sp_vec(w->job, p, SPYRE_OP_BCAST, SPYRE_OPND_V(o), operand[o], 0, 0, 1, 0,
+			       SPYRE_FMTS(e->in, 0, 0, 0));
+	}
+	for (o = 0; o < 2; o++)
+		if (way(e, o) != SPYREGEN_FULL)
+			operand[o] = SPYRE_OPND_V(o);
+	sp_vec(w->job, p, ewops[e->op].op, SPYRE_OPND_FIFO(SPYRE_FIFO_PE_LXSU), operand[0],
+	       operand[1], 0, each ? 1 : st->rows[c], 0, fmts);
+	if (each)
+		sp_end(w->job, p);
+}
+
+static struct spyreprog_job *stretched(const struct spyregen_elementwise *e, char *err)
+{
+	uint64_t in = gen_lane_words(e->in) * SPYRE_STICK, out = gen_lane_words(e->out) * SPYRE_STICK;
+	uint64_t stored = spyregen_rows(e->m);
+	struct walk w = { .cores = e->cores, .nin = 2, .symbol = { 0, 1, 2 },
+			  .unit = SPYRE_UNIT_PE };
+	struct walk_grid grids[2];
+	struct stretch st[2];
+	unsigned int n = 0, i, c, o;
+
+	if (ewops[e->op].nin != 2)
+		return gen_fail(err, "only operations on a and b stretch operands");
+	w.symbol[2] = 2;
+	for (i = 0; i < 2; i++) {
+		uint32_t rows = i ? (uint32_t)(stored % 128) : 128;
+		uint64_t row = i ? stored / 128 * 128 : 0;
+		struct walk_grid *g = &grids[n];
+		struct stretch *s = &st[n];
+
+		*g = (struct walk_grid){
+			.rows = (e->n + 63) / 64, .cols = i ? 1 : (uint32_t)(stored / 128),
+			.load = s_load, .compute = s_compute, .store = walk_store, .arg = s,
+		};
+		if (!rows || !g->cols)
+			continue;
+		*s = (struct stretch){ e, { (rows + 1) / 2, rows / 2 } };
+		g->out = (struct walk_side){
+			.base = row * out, .inner = (int64_t)(128 * out),
+			.outer = (int64_t)(stored * out), .half = (int64_t)(s->rows[0] * out),
+		};
+		for (o = 0; o < 2; o++) {
+			enum spyregen_stretch k = way(e, o);
+
+			g->in[o] = (struct walk_side){
+				.base = by_row(k) ? row * in : 0,
+				.inner = by_row(k) ? (int64_t)(128 * in) : 0,
+				.outer = k == SPYREGEN_FULL ? (int64_t)(stored * in) :
+					 k == SPYREGEN_ROW ? (int64_t)in : 0,
+				.half = by_row(k) ? (int64_t)(s->rows[0] * in) : 0,
+			};
+		}
+		for (c = 0; c < 2; c++) {
+			g->out.words[c] = s->rows[c] * gen_lane_words(e->out);
+			for (o = 0; o < 2 && s->rows[c]; o++)
+				g->in[o].words[c] = gen_lane_words(e->in) *
+						    (by_row(way(e, o)) ? s->rows[c] : 1);
+		}
+		n++;
+	}
+	w.grids = grids;
+	w.ngrids = n;
+	w.job = spyreprog_job_new();
+	if (!w.job)
+		return gen_fail(err, "out of memory");
+	if (!walk(&w) || spyreprog_job_error(w.job)) {
+		gen_fail(err, "%s", spyreprog_job_error(w.job) ? spyreprog_job_error(w.job) :
+			 "a step does not fit LX");
+		spyreprog_job_free(w.job);
+		return NULL;
+	}
+	return w.job;
+}
+
 struct spyreprog_job *spyregen_elementwise(const struct spyregen_elementwise *e, char *err)
 {
 	struct ew ew = { .e = e };
@@ -410,8 +579,15 @@ struct spyreprog_job *spyregen_elementwise(const struct spyregen_elementwise *e,
 	if (!e->m || !e->n)
 		return gen_fail(err, "m and n must be at least 1");
 	ew.o = &ewops[e->op];
-	if (!fmt_ok(e->out) || (ew.o->nin && !fmt_ok(e->in)))
-		return gen_fail(err, "formats: SEN169_FP16, IEEE_FP16, BFLOAT16 or IEEE_FP32");
+	if (!format_of(e->out, ew.o->int_out) || (ew.o->nin && !format_of(e->in, ew.o->int_in)))
+		return gen_fail(err, "formats: %s in, %s out",
+				ew.o->int_in ? "IEEE_INT32" :
+				"SEN169_FP16, IEEE_FP16, BFLOAT16 or IEEE_FP32",
+				ew.o->int_out ? "IEEE_INT32" : "one of floating point");
+	if ((unsigned int)e->a > SPYREGEN_SCALAR || (unsigned int)e->b > SPYREGEN_SCALAR)
+		return gen_fail(err, "unknown way to stretch an operand");
+	if (e->a != SPYREGEN_FULL || e->b != SPYREGEN_FULL)
+		return stretched(e, err);
 	s.nin = ew.o->nin;
 	s.wi = gen_lane_words(e->in);
 	s.wo = gen_lane_words(e->out);
@@ -432,6 +608,7 @@ struct rowctx {
 	unsigned int passes;
 	int mask;		/* constant: 1.0 in the last block's lanes that count, or -1 */
 	int lane0;		/* constant: 1.0 in lane 0 */
+	int lanes;		/* constant: lane numbers, fp32 */
 };
 
 static void row_load(const struct stream *s, int p, uint32_t n)
@@ -467,6 +644,7 @@ static void row_load(const struct stream *s, int p, uint32_t n)
 #define OUT	SPYRE_OPND_FIFO(SPYRE_FIFO_SFP_LXSU)
 #define V(i)	SPYRE_OPND_V(i)
 #define NEG_INF	0xff800000u
+#define POS_INF	0x7f800000u
 
 /* V0 = op over the row, starting from start; lanes that do not count are start. */
 static void row_reduce(const struct stream *s, int p, enum spyre_op op, uint32_t start)
@@ -485,24 +663,68 @@ static void row_reduce(const struct stream *s, int p, enum spyre_op op, uint32_t
 	}
 }
 
-/* exp(x - V1), masked, added to V2 or times V4 to the result. */
-static void row_exp(const struct stream *s, int p, bool masked, bool out)
+/* The next block to V3, lanes that do not count as they are. */
+static void row_take(const struct stream *s, int p)
 {
 	const struct rowctx *rc = s->arg;
-	enum spyre_format f = rc->r->fmt;
 
-	sp_vec(s->job, p, SPYRE_OP_SUB, V(3), IN, V(1), 0, 1, 0, SPYRE_FMTS(f, 0, 0, 0));
-	sp_vec(s->job, p, SPYRE_OP_EXP, V(3), V(3), 0, 0, 1, 0, 0);
-	if (masked)
-		sp_vec(s->job, p, SPYRE_OP_SEL, V(3), V(3), SPYRE_OPND_IMM,
-		       SPYRE_OPND_CONST(rc->mask), 1, 0, 0);
-	if (out)
-		sp_vec(s->job, p, SPYRE_OP_MUL, OUT, V(3), V(4), 0, 1, 0, SPYRE_FMTS(0, 0, 0, f));
-	else
-		sp_vec(s->job, p, SPYRE_OP_ADD, V(2), V(2), V(3), 0, 1, 0, 0);
+	sp_vec(s->job, p, SPYRE_OP_MOV, V(3), IN, 0, 0, 1, 0, SPYRE_FMTS(rc->r->fmt, 0, 0, 0));
 }
 
-static void row_exps(const struct stream *s, int p, bool out)
+/* V3 becomes start where lanes do not count. */
+static void row_mask(const struct stream *s, int p, bool masked, uint32_t start)
+{
+	const struct rowctx *rc = s->arg;
+
+	if (masked)
+		sp_vec(s->job, p, SPYRE_OP_SEL, V(3), V(3), SPYRE_OPND_IMM,
+		       SPYRE_OPND_CONST(rc->mask), 1, start, 0);
+}
+
+enum step {
+	ADD_EXP,	/* V2 += exp(x - V1) */
+	PUT_EXP,	/* exp(x - V1) * V4 */
+	PUT_LESS,	/* x - V1 - V4 */
+	ADD_SQUARE,	/* V2 += (x - V1)^2 */
+	PUT_SCALED,	/* (x - V1) * V4 */
+	ARG,		/* V0 the maxima, V5 their blocks' first columns, V6 this block's */
+};
+
+static void row_step(const struct stream *s, int p, enum step step, bool masked)
+{
+	const struct rowctx *rc = s->arg;
+	const uint32_t to = SPYRE_FMTS(0, 0, 0, rc->r->fmt);
+
+	if (step == ARG) {
+		row_take(s, p);
+		row_mask(s, p, masked, NEG_INF);
+		sp_vec(s->job, p, SPYRE_OP_CMPLT, V(7), V(0), V(3), 0, 1, 0, 0);
+		sp_vec(s->job, p, SPYRE_OP_MAX, V(0), V(0), V(3), 0, 1, 0, 0);
+		sp_vec(s->job, p, SPYRE_OP_SEL, V(5), V(6), V(5), V(7), 1, 0, 0);
+		sp_vec(s->job, p, SPYRE_OP_ADD, V(6), V(6), SPYRE_OPND_IMM, 0, 1,
+		       spyre_fp32_bits(64), 0);
+		return;
+	}
+	sp_vec(s->job, p, SPYRE_OP_SUB, V(3), IN, V(1), 0, 1, 0, SPYRE_FMTS(rc->r->fmt, 0, 0, 0));
+	if (step == ADD_EXP || step == PUT_EXP)
+		sp_vec(s->job, p, SPYRE_OP_EXP, V(3), V(3), 0, 0, 1, 0, 0);
+	row_mask(s, p, masked, 0);
+	switch (step) {
+	case ADD_EXP:
+		sp_vec(s->job, p, SPYRE_OP_ADD, V(2), V(2), V(3), 0, 1, 0, 0);
+		break;
+	case ADD_SQUARE:
+		sp_vec(s->job, p, SPYRE_OP_FMA, V(2), V(3), V(3), V(2), 1, 0, 0);
+		break;
+	case PUT_LESS:
+		sp_vec(s->job, p, SPYRE_OP_SUB, OUT, V(3), V(4), 0, 1, 0, to);
+		break;
+	default:
+		sp_vec(s->job, p, SPYRE_OP_MUL, OUT, V(3), V(4), 0, 1, 0, to);
+	}
+}
+
+static void row_steps(const struct stream *s, int p, enum step step)
 {
 	const struct rowctx *rc = s->arg;
 	uint32_t full = s->icols - (rc->mask >= 0);
@@ -510,17 +732,53 @@ static void row_exps(const struct stream *s, int p, bool out)
 	if (full > 1)
 		sp_loop(s->job, p, full);
 	if (full)
-		row_exp(s, p, false, out);
+		row_step(s, p, step, false);
 	if (full > 1)
 		sp_end(s->job, p);
 	if (rc->mask >= 0)
-		row_exp(s, p, true, out);
+		row_step(s, p, step, true);
+}
+
+static void set(const struct stream *s, int p, unsigned int v, uint32_t bits)
+{
+	sp_vec(s->job, p, SPYRE_OP_MOV, V(v), SPYRE_OPND_IMM, 0, 0, 1, bits, 0);
+}
+
+/* V1 = the mean, V4 = 1 / sqrt(mean square of x - V1, + eps). */
+static void row_moments(const struct stream *s, int p, bool centred)
+{
+	const struct rowctx *rc = s->arg;
+	uint32_t share = spyre_fp32_bits(1.0f / (float)rc->r->n);
+
+	if (centred) {
+		row_reduce(s, p, SPYRE_OP_ADD, 0);
+		sp_vec(s->job, p, SPYRE_OP_RSUM, V(1), V(0), 0, 0, 1, 0, 0);
+		sp_vec(s->job, p, SPYRE_OP_MUL, V(1), V(1), SPYRE_OPND_IMM, 0, 1, share, 0);
+	} else {
+		set(s, p, 1, 0);
+	}
+	set(s, p, 2, 0);
+	row_steps(s, p, ADD_SQUARE);
+	sp_vec(s->job, p, SPYRE_OP_RSUM, V(4), V(2), 0, 0, 1, 0, 0);
+	sp_vec(s->job, p, SPYRE_OP_MUL, V(4), V(4), SPYRE_OPND_IMM, 0, 1, share, 0);
+	sp_vec(s->job, p, SPYRE_OP_ADD, V(4), V(4), SPYRE_OPND_IMM, 0, 1,
+	       spyre_fp32_bits(rc->r->eps), 0);
+	sp_vec(s->job, p, SPYRE_OP_RSQRT, V(4), V(4), 0, 0, 1, 0, 0);
+}
+
+static bool whole_rows(enum spyregen_rowop op)
+{
+	return op == SPYREGEN_SOFTMAX || op >= SPYREGEN_LOG_SOFTMAX;
+}
+
+static enum spyre_format out_format(const struct spyregen_row *r)
+{
+	return r->op == SPYREGEN_ARGMAX ? SPYRE_IEEE_INT32 : r->fmt;
 }
 
 static void row_compute(const struct stream *s, int p, uint32_t n)
 {
 	const struct rowctx *rc = s->arg;
-	enum spyre_format f = rc->r->fmt;
 
 	if (n > 1)
 		sp_loop(s->job, p, n);
@@ -529,10 +787,42 @@ static void row_compute(const struct stream *s, int p, uint32_t n)
 		row_reduce(s, p, SPYRE_OP_MAX, NEG_INF);
 		sp_vec(s->job, p, SPYRE_OP_RMAX, V(1), V(0), 0, 0, 1, 0, 0);
 		sp_vec(s->job, p, SPYRE_OP_MOV, V(2), SPYRE_OPND_IMM, 0, 0, 1, 0, 0);
-		row_exps(s, p, false);
+		row_steps(s, p, ADD_EXP);
 		sp_vec(s->job, p, SPYRE_OP_RSUM, V(4), V(2), 0, 0, 1, 0, 0);
 		sp_vec(s->job, p, SPYRE_OP_RECIP, V(4), V(4), 0, 0, 1, 0, 0);
-		row_exps(s, p, true);
+		row_steps(s, p, PUT_EXP);
+		break;
+	case SPYREGEN_LOG_SOFTMAX:
+		row_reduce(s, p, SPYRE_OP_MAX, NEG_INF);
+		sp_vec(s->job, p, SPYRE_OP_RMAX, V(1), V(0), 0, 0, 1, 0, 0);
+		set(s, p, 2, 0);
+		row_steps(s, p, ADD_EXP);
+		sp_vec(s->job, p, SPYRE_OP_RSUM, V(4), V(2), 0, 0, 1, 0, 0);
+		sp_vec(s->job, p, SPYRE_OP_LN, V(4), V(4), 0, 0, 1, 0, 0);
+		row_steps(s, p, PUT_LESS);
+		break;
+	case SPYREGEN_LAYER_NORM:
+	case SPYREGEN_RMS_NORM:
+		row_moments(s, p, rc->r->op == SPYREGEN_LAYER_NORM);
+		row_steps(s, p, PUT_SCALED);
+		break;
+	case SPYREGEN_ARGMAX:
+		set(s, p, 0, NEG_INF);
+		set(s, p, 5, 0);
+		set(s, p, 6, 0);
+		row_steps(s, p, ARG);
+		sp_vec(s->job, p, SPYRE_OP_RMAX, V(1), V(0), 0, 0, 1, 0, 0);
+		sp_vec(s->job, p, SPYRE_OP_CMPEQ, V(7), V(0), V(1), 0, 1, 0, 0);
+		sp_vec(s->job, p, SPYRE_OP_ADD, V(5), V(5), SPYRE_OPND_CONST(rc->lanes), 0, 1, 0,
+		       0);
+		sp_vec(s->job, p, SPYRE_OP_SEL, V(5), V(5), SPYRE_OPND_IMM, V(7), 1,
+		       spyre_fp32_bits(0x1p30f), 0);
+		sp_vec(s->job, p, SPYRE_OP_RMIN, V(1), V(5), 0, 0, 1, 0, 0);
+		sp_vec(s->job, p, SPYRE_OP_F2I, V(1), V(1), 0, 0, 1, 0, 0);
+		break;
+	case SPYREGEN_ROWMIN:
+		row_reduce(s, p, SPYRE_OP_MIN, POS_INF);
+		sp_vec(s->job, p, SPYRE_OP_RMIN, V(1), V(0), 0, 0, 1, 0, 0);
 		break;
 	case SPYREGEN_ROWMAX:
 		row_reduce(s, p, SPYRE_OP_MAX, NEG_INF);
@@ -545,34 +835,38 @@ static void row_compute(const struct stream *s, int p, uint32_t n)
 			sp_vec(s->job, p, SPYRE_OP_MUL, V(1), V(1), SPYRE_OPND_IMM, 0, 1,
 			       spyre_fp32_bits(1.0f / (float)rc->r->n), 0);
 	}
-	if (rc->r->op != SPYREGEN_SOFTMAX)
+	if (!whole_rows(rc->r->op))
 		sp_vec(s->job, p, SPYRE_OP_SEL, OUT, V(1), SPYRE_OPND_IMM,
-		       SPYRE_OPND_CONST(rc->lane0), 1, 0, SPYRE_FMTS(0, 0, 0, f));
+		       SPYRE_OPND_CONST(rc->lane0), 1, 0, SPYRE_FMTS(0, 0, 0, out_format(rc->r)));
 	if (n > 1)
 		sp_end(s->job, p);
 }
 
 struct spyreprog_job *spyregen_row(const struct spyregen_row *r, char *err)
 {
-	struct rowctx rc = { .r = r, .mask = -1, .lane0 = -1 };
+	struct rowctx rc = { .r = r, .mask = -1, .lane0 = -1, .lanes = -1 };
 	struct stream s = { .nin = 1, .load = row_load, .compute = row_compute, .arg = &rc,
 			    .unit = SPYRE_UNIT_SFP, .out = SPYRE_FIFO_SFP_LXSU };
 	uint32_t lanes[SPYRE_LANES], i;
 
 	if (!r->m || !r->n)
 		return gen_fail(err, "m and n must be at least 1");
-	if ((unsigned int)r->op > SPYREGEN_MEAN)
+	if ((unsigned int)r->op >= SPYREGEN_ROWOPS)
 		return gen_fail(err, "unknown operation %u", (unsigned int)r->op);
 	if (!fmt_ok(r->fmt))
 		return gen_fail(err, "formats: SEN169_FP16, IEEE_FP16, BFLOAT16 or IEEE_FP32");
-	s.wi = s.wo = gen_lane_words(r->fmt);
+	if (r->op == SPYREGEN_ARGMAX && r->n > 1u << 24)
+		return gen_fail(err, "%u columns are too many to be numbered in fp32: at most 2^24",
+				r->n);
+	s.wi = gen_lane_words(r->fmt);
+	s.wo = gen_lane_words(out_format(r));
 	s.icols = (r->n + 63) / 64;
-	s.ocols = r->op == SPYREGEN_SOFTMAX ? s.icols : 1;
+	s.ocols = whole_rows(r->op) ? s.icols : 1;
 	s.rows = spyregen_rows(r->m);
 	if (s.rows * s.wi * SPYRE_STICK > INT32_MAX || !place(&s, (s.rows + 63) / 64))
 		return gen_fail(err, "%u x %u: rows of so many columns do not fit LX twice", r->m,
 				r->n);
-	rc.passes = r->op == SPYREGEN_SOFTMAX ? 3 : 1;
+	rc.passes = !whole_rows(r->op) ? 1 : r->op == SPYREGEN_RMS_NORM ? 2 : 3;
 	s.job = spyreprog_job_new();
 	if (!s.job)
 		return gen_fail(err, "out of memory");
@@ -581,7 +875,12 @@ struct spyreprog_job *spyregen_row(const struct spyregen_row *r, char *err)
 			lanes[i] = i < r->n % 64 ? 0x3f800000u : 0;
 		rc.mask = spyreprog_job_const(s.job, lanes);
 	}
-	if (r->op != SPYREGEN_SOFTMAX) {
+	if (r->op == SPYREGEN_ARGMAX) {
+		for (i = 0; i < SPYRE_LANES; i++)
+			lanes[i] = spyre_fp32_bits((float)i);
+		rc.lanes = spyreprog_job_const(s.job, lanes);
+	}
+	if (!whole_rows(r->op)) {
 		memset(lanes, 0, sizeof(lanes));
 		lanes[0] = 0x3f800000u;
 		rc.lane0 = spyreprog_job_const(s.job, lanes);

@@ -34,7 +34,7 @@ uint64_t spyregen_weight_bytes(enum spyre_format fmt, uint64_t k, uint64_t n);
 
 /*
  * Between row-major host fp32 (ld elements from row to row) and the card's layout, converting;
- * padding is written as 0. Formats SEN169_FP16, IEEE_FP16, BFLOAT16, IEEE_FP32; the integer forms
+ * padding is written as 0. Formats SEN169_FP16, IEEE_FP16, BFLOAT16, IEEE_FP32, and fp8; the integer forms
  * take SENINT8 and IEEE_INT32, whose host elements are int8_t and int32_t.
  */
 void spyregen_pack(void *dst, enum spyre_format fmt, const float *src, uint64_t rows, uint64_t cols,
@@ -58,13 +58,29 @@ enum spyregen_act {
 };
 
 #define SPYREGEN_NO_MULTICAST	(1u << 0)	/* each core loads for itself */
+#define SPYREGEN_SHARED_A	(1u << 1)	/* one a for the whole batch */
+#define SPYREGEN_SHARED_B	(1u << 2)	/* one b for the whole batch */
+#define SPYREGEN_TRANSPOSED_A	(1u << 3)	/* a is k x m */
+#define SPYREGEN_TRANSPOSED_B	(1u << 4)	/* b is n x k, in sticks */
+#define SPYREGEN_STICKS_B	(1u << 5)	/* b is k x n, but in sticks */
+#define SPYREGEN_SPLIT_FREE	UINT32_MAX	/* split_k: chosen too */
 
 /*
  * c[m x n] = act(a[m x k] * b[k x n] + bias[n]). Symbols (addresses): 0: a (sticks), 1: b
  * (weights), 2: c (sticks), 3: bias (fp32 vector; int32 for SENINT8), if any. in: SEN169_FP16,
- * IEEE_FP16, BFLOAT16 with out any of those or IEEE_FP32; or SENINT8 with out IEEE_INT32 (act NONE
+ * IEEE_FP16, BFLOAT16, SEN143_FP8, SEN152_FP8 with out a 16-bit one or IEEE_FP32; or SENINT8 with out IEEE_INT32 (act NONE
  * or RELU). Order of arithmetic: one chain of fp32 fused multiply-adds per element, k ascending
- * from 0; then bias, activation, conversion.
+ * from 0; then bias, activation, conversion. With k divided there is such a chain for each slice; the
+ * slices are added in fp32, ascending, or descending for every other block of 64 columns (the odd
+ * ones, when n has an even number of blocks and both corelets work).
+ *
+ * Transposed operands and a b in sticks (16-bit formats) are laid out anew first, in memory that the
+ * caller gives: symbols behind the others, one for a (spyregen_bytes() of m x k) if it is
+ * transposed, one for b (spyregen_weight_bytes()) if it is no weights; times the batch if not
+ * shared.
+ *
+ * A batch is so many products of one shape; a, b and c are its tensors one behind the other, each
+ * as long as spyregen_bytes() or spyregen_weight_bytes() says. The bias is the same for all.
  */
 struct spyregen_matmul {
 	uint32_t m, n, k;
@@ -75,6 +91,9 @@ struct spyregen_matmul {
 	uint32_t flags;
 	/* Work division: cores along m and along n; 0: chosen. */
 	uint32_t split_m, split_n;
+	/* Slices of k, a divisor of its tiles of 64 (8-bit formats: 128); 0: not divided. */
+	uint32_t split_k;
+	uint32_t batch;		/* 0: 1 */
 };
 
 /* NULL: err (at least 200 bytes) says why. The caller frees the job. */
@@ -108,12 +127,43 @@ enum spyregen_op {
 	SPYREGEN_MIN,
 	/* out = scalar */
 	SPYREGEN_FILL,
+	/* out = f(a, b): 1 or 0 */
+	SPYREGEN_CMPEQ,
+	SPYREGEN_CMPLT,
+	SPYREGEN_CMPLE,
+	/* The same on IEEE_INT32, modulo 2^32; shifts by b modulo 32, SHR filling with 0. */
+	SPYREGEN_IADD,
+	SPYREGEN_ISUB,
+	SPYREGEN_IMUL,
+	SPYREGEN_IMIN,
+	SPYREGEN_IMAX,
+	SPYREGEN_AND,
+	SPYREGEN_OR,
+	SPYREGEN_XOR,
+	SPYREGEN_SHL,
+	SPYREGEN_SHR,
+	SPYREGEN_SRA,
+	/* out = f(a): IEEE_INT32 to floating point; the reverse, nearest even, saturating, NaN 0 */
+	SPYREGEN_I2F,
+	SPYREGEN_F2I,
 	SPYREGEN_OPS
 };
 
+/* How an operand of a binary operation is stretched to m x n. */
+enum spyregen_stretch {
+	SPYREGEN_FULL,		/* it is m x n */
+	SPYREGEN_ROW,		/* 1 x n, for every row */
+	SPYREGEN_COLUMN,	/* m x 1, for every column */
+	SPYREGEN_SCALAR,	/* 1 x 1 */
+};
+
+/* Operands that op has: 0 to 2. */
+unsigned int spyregen_operands(enum spyregen_op op);
+
 /*
  * Elementwise on matrices of one shape and layout, padding included. Symbols: 0: a, 1: b (binary
- * operations only), last: out; FILL has out alone. Formats: 16-bit ones and IEEE_FP32.
+ * operations only), last: out; FILL has out alone. Formats: 16-bit ones and IEEE_FP32, where the
+ * operation does not say IEEE_INT32.
  */
 struct spyregen_elementwise {
 	enum spyregen_op op;
@@ -121,6 +171,7 @@ struct spyregen_elementwise {
 	enum spyre_format in, out;	/* of a and b; of the result */
 	float scalar;
 	uint32_t cores;
+	enum spyregen_stretch a, b;
 };
 
 struct spyreprog_job *spyregen_elementwise(const struct spyregen_elementwise *ew, char *err);
@@ -128,17 +179,73 @@ struct spyreprog_job *spyregen_elementwise(const struct spyregen_elementwise *ew
 enum spyregen_rowop {
 	SPYREGEN_SOFTMAX,		/* out m x n; padding columns 0 */
 	SPYREGEN_SUM, SPYREGEN_ROWMAX, SPYREGEN_MEAN,	/* out m x 1, other columns 0 */
+	SPYREGEN_ROWMIN,		/* the same */
+	/* The same, IEEE_INT32: number of the first maximum. n at most 2^24; no NaN. */
+	SPYREGEN_ARGMAX,
+	SPYREGEN_LOG_SOFTMAX,		/* out m x n; padding columns are finite */
+	SPYREGEN_LAYER_NORM,		/* (x - mean) / sqrt(variance + eps), the same */
+	SPYREGEN_RMS_NORM,		/* x / sqrt(mean of x^2 + eps), the same */
+	SPYREGEN_ROWOPS
 };
 
-/* Along rows. Symbols: 0: in, 1: out. Formats: 16-bit ones and IEEE_FP32, the same for both. */
+/*
+ * Along rows. Symbols: 0: in, 1: out. Formats: 16-bit ones and IEEE_FP32, the same for both but where
+ * the operation says another. Sums: fp32, each lane over the column blocks in ascending order, then
+ * the lanes pairwise.
+ */
 struct spyregen_row {
 	enum spyregen_rowop op;
 	uint32_t m, n;
 	enum spyre_format fmt;
 	uint32_t cores;
+	float eps;
 };
 
 struct spyreprog_job *spyregen_row(const struct spyregen_row *row, char *err);
+
+enum spyregen_column_op {
+	SPYREGEN_COLUMN_SUM, SPYREGEN_COLUMN_MAX, SPYREGEN_COLUMN_MIN, SPYREGEN_COLUMN_MEAN,
+};
+
+/*
+ * Down columns, out 1 x n. Symbols: 0: in, 1: out, 2: memory of spyregen_column_scratch() bytes, if
+ * that is not 0. Formats as along rows. Sums: fp32, rows ascending in parts of 512, then the parts.
+ */
+struct spyregen_column {
+	enum spyregen_column_op op;
+	uint32_t m, n;
+	enum spyre_format fmt;
+	uint32_t cores;
+};
+
+struct spyreprog_job *spyregen_column(const struct spyregen_column *col, char *err);
+uint64_t spyregen_column_scratch(uint64_t m, uint64_t n);
+
+enum spyregen_relayout_op {
+	SPYREGEN_TRANSPOSE,		/* sticks to sticks, cols x rows */
+	SPYREGEN_TRANSPOSE_WEIGHTS,	/* sticks to weights, cols x rows */
+	SPYREGEN_TO_WEIGHTS,		/* sticks to weights */
+	SPYREGEN_TO_ROWS,		/* sticks to rows */
+	SPYREGEN_FROM_ROWS,		/* rows to sticks */
+};
+
+/*
+ * The same tensor, or its transposed, in another layout. Layout "rows": row by row, each padded to
+ * whole sticks of 64 elements (two of 32 in 32-bit formats). Symbols: 0: in, 1: out. Formats: 16-bit
+ * ones; IEEE_FP32 and IEEE_INT32 too, but not for weights. Numbers stay as they are; any NaN becomes
+ * the format's canonical one.
+ */
+struct spyregen_relayout {
+	enum spyregen_relayout_op op;
+	uint32_t rows, cols;	/* of the input */
+	enum spyre_format fmt;
+	uint32_t batch;		/* tensors, one behind the other; 0: 1 */
+	uint32_t cores;
+};
+
+struct spyreprog_job *spyregen_relayout(const struct spyregen_relayout *r, char *err);
+/* Bytes of a tensor in the layout "rows". */
+uint64_t spyregen_row_bytes(enum spyre_format fmt, uint64_t rows, uint64_t cols);
 
 /* --- References ----------------------------------------------------------------------------- */
 

@@ -65,6 +65,16 @@ void spyreprog_job_init(struct spyreprog_job *job, int unit, unsigned int reg, u
  */
 int spyreprog_job_finish(struct spyreprog_job *job, void **out, size_t *size);
 
+/*
+ * Puts second, which is freed, behind job: its units load nothing before all results of job are in
+ * memory. symbols[i] is the number in job of second's symbol i; NULL: the same. At most 15 follow;
+ * each starts with L3LU on every core, and together they have at most one set of multicast groups.
+ */
+void spyreprog_job_then(struct spyreprog_job *job, struct spyreprog_job *second,
+			const unsigned int *symbols);
+/* Programs that turn out equal are written once. Their numbers change in finish(). */
+void spyreprog_job_share(struct spyreprog_job *job);
+
 /* Recomputes the digest of a container that was changed on purpose. */
 void spyreprog_seal(void *container, size_t size);
 
