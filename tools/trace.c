@@ -18,9 +18,10 @@
 #define PHASES_MIN	16u
 #define PHASES_MAX	4096u
 #define LANES		8u
+#define QUEUES		64u	/* with tracks of their own */
 
 /* Tracks. Units are of process 1 + core. */
-enum { TID_COMPUTE = 1, TID_DMI = 100, TID_DMO = 200, TID_DMX = 300, TID_UNIT = 1000 };
+enum { TID_COMPUTE = 1, TID_DMI = 100, TID_DMO = 200, TID_DMX = 300, TID_QUEUE = 400, TID_UNIT = 1000 };
 
 void trace_record(void *arg, const struct spyrert_activity *a)
 {
@@ -127,7 +128,8 @@ static double us(const struct writer *w, uint64_t cycles)
 static void meta(struct writer *w, const char *what, unsigned int pid, unsigned int tid, const char *name)
 {
 	begin(w, "M", pid, tid);
-	fprintf(w->f, ",\"name\":\"%s\",\"args\":{\"name\":", what);
+	/* acelyzer drops events without ts. */
+	fprintf(w->f, ",\"ts\":0,\"name\":\"%s\",\"args\":{\"name\":", what);
 	string(w, name);
 	fputs("}}", w->f);
 }
@@ -161,21 +163,33 @@ static void engine(struct writer *w, const struct spyrert_activity *a, unsigned 
 	args(w, a);
 }
 
-/* From submission order to the last stamp; of several queues and engines these overlap. */
-static void queue(struct writer *w, const struct spyrert_activity *a)
+/*
+ * Engines of a kind are several and do not say which one they were, and operations of a queue may overlap: the
+ * first track that is free.
+ */
+static unsigned int lane(uint64_t *free, const struct spyrert_activity *a)
+{
+	unsigned int i;
+
+	for (i = 0; i < LANES - 1 && free[i] > stamp(a, 1); i++)
+		;
+	free[i] = stamp(a, 5);
+	return i;
+}
+
+/* Not asynchronous events: acelyzer takes none without a duration. */
+static void queue(struct writer *w, const struct spyrert_activity *a, uint64_t *free)
 {
 	static const char *const names[] = {
 		"nop", "compute", "h2d", "d2h", "d2d", "fill", "signal", "wait", "timestamp",
 	};
-	unsigned int i;
+	int64_t t0 = grid(us(w, stamp(a, 1))), t1 = grid(us(w, stamp(a, 5)));
 
-	for (i = 0; i < 2; i++) {
-		begin(w, i ? "e" : "b", 0, 0);
-		fprintf(w->f, ",\"cat\":\"queue\",\"id\":\"%u.%" PRIu64 "\",\"name\":\"queue %u: %s\"", a->stream, a->correlation,
-			a->stream, a->kind < 9 ? names[a->kind] : "?");
-		when(w, "ts", grid(us(w, stamp(a, i ? 5 : 1))));
-		fputs(",\"args\":{}}", w->f);
-	}
+	begin(w, "X", 0, TID_QUEUE + a->stream % QUEUES * LANES + lane(free, a));
+	fprintf(w->f, ",\"cat\":\"queue\",\"name\":\"queue %u: %s\"", a->stream, a->kind < 9 ? names[a->kind] : "?");
+	when(w, "ts", t0);
+	when(w, "dur", t1 - t0);
+	fprintf(w->f, ",\"args\":{\"correlation\":%" PRIu64 "}}", a->correlation);
 }
 
 /* A job's units under its execution: their time is stretched to it, as a card that throttles stretches it. */
@@ -241,21 +255,10 @@ static void unit_names(struct writer *w, const struct profile *all)
 	}
 }
 
-/* Engines of a kind are several and do not say which one they were: the first track that is free. */
-static unsigned int lane(uint64_t *free, const struct spyrert_activity *a)
-{
-	unsigned int i;
-
-	for (i = 0; i < LANES - 1 && free[i] > stamp(a, 1); i++)
-		;
-	free[i] = stamp(a, 5);
-	return i;
-}
-
 int trace_write(const char *path, struct trace *t, const struct profile *p, size_t drawn, const char *name,
 		uint32_t soc_hz)
 {
-	uint64_t dmi[LANES] = { 0 }, dmo[LANES] = { 0 }, dmx[LANES] = { 0 };
+	uint64_t dmi[LANES] = { 0 }, dmo[LANES] = { 0 }, dmx[LANES] = { 0 }, queues[QUEUES][LANES] = { 0 };
 	struct writer w = { .name = name, .soc_hz = soc_hz };
 	size_t i, jobs = 0;
 	int err;
@@ -274,7 +277,7 @@ int trace_write(const char *path, struct trace *t, const struct profile *p, size
 	for (i = 0; i < t->n; i++) {
 		const struct spyrert_activity *a = &t->records[i];
 
-		queue(&w, a);
+		queue(&w, a, queues[a->stream % QUEUES]);
 		switch (a->kind) {
 		case SPYRERT_ACTIVITY_COMPUTE:
 			engine(&w, a, TID_COMPUTE, "Cmpt Prep", 2, 3);
