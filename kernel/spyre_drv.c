@@ -137,8 +137,9 @@ static const struct drm_ioctl_desc spyre_ioctls[] = {
 };
 
 /*
- * An accel node has no DRM master, and some of the core's ioctls follow file->master without looking:
- * GET_MAGIC and GET_UNIQUE are an oops on it. So only what has a meaning here gets to the core.
+ * An accel node has no DRM master, and some of the core's ioctls follow file->master without
+ * looking: GET_MAGIC and GET_UNIQUE are an oops on it. So only what has a meaning here gets to the
+ * core.
  */
 static bool ioctl_known(unsigned int cmd)
 {

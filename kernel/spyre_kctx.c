@@ -77,8 +77,8 @@ static u32 engines_progress(struct spyre_device *sdev)
 }
 
 /*
- * The work of others may be ahead: a card that gets on is slow, not dead, and no user's valid work may
- * cost everybody a reset. Ten seconds without progress, or a minute in all.
+ * The work of others may be ahead: a card that gets on is slow, not dead, and no user's valid work
+ * may cost everybody a reset. Ten seconds without progress, or a minute in all.
  */
 static int wait_done(struct spyre_device *sdev, struct spyre_queue *q, u32 tail)
 {
