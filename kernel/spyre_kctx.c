@@ -29,7 +29,11 @@ int spyre_kctx_create(struct spyre_device *sdev)
 	mutex_lock(&ctx->lock);
 	ret = spyre_vm_map_segment(ctx, 0);
 	if (!ret) {
-		q = spyre_queue_create(ctx, KCTX_ENTRIES, 1, 0);
+		/*
+		 * Everybody's allocations wait for it, so it does not stand in line behind as many
+		 * contexts as there are: one control block per engine at most.
+		 */
+		q = spyre_queue_create(ctx, KCTX_ENTRIES, SPYRE_PRIORITIES - 1, 0);
 		ret = PTR_ERR_OR_ZERO(q);
 		if (!ret)
 			ctx->kqueue = q;
