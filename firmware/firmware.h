@@ -31,6 +31,11 @@
 /* Host time: how long a queue that has run dry is polled before a doorbell is asked for. */
 #define FW_POLL_NS		50000u
 
+static inline u64 min64(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
 /* --- Lists ---------------------------------------------------------------------------------- */
 
 struct node {
@@ -235,7 +240,7 @@ void mailbox_kick(void);
 int mailbox_turn(u64 now);
 /* Nonzero: the driver has all answers and events. */
 int mailbox_delivered(void);
-/* Card time at which a held command may be taken, all ones: none is held. */
+/* Card time at which a held command may be taken or a ring be tried again, all ones: never. */
 u64 mailbox_hold(void);
 /* An answer is never lost: a command is only taken while there is room for its answer. */
 void answer(u32 tag, u32 status, const void *body, u32 length);

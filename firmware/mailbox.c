@@ -11,6 +11,11 @@
 #define COMMANDS_PER_TURN	4
 #define EVENTS_PER_TURN		32
 #define EVENT_RESERVE		64u	/* backlog kept for answers */
+/*
+ * A ring in host memory that does not answer is tried again after 2 ms, doubling up to 2 to this power:
+ * the doorbell that told of a command is spent, and who waits for an answer rings none.
+ */
+#define RETRY_MAX		9
 
 struct ring {
 	u64 base;
@@ -25,6 +30,8 @@ static u32 put, got;		/* backlog */
 static u32 dropped;
 static u8 kicked, complained;
 static u64 hold;		/* injected slow answer: no command is taken before */
+static u64 retry_at;		/* 0: no ring failed */
+static u8 tries;		/* RETRY_MAX at most */
 static struct spyre_msg message;
 
 void mailbox_init(void)
@@ -37,6 +44,8 @@ void mailbox_init(void)
 	dropped = 0;
 	complained = 0;
 	hold = 0;
+	retry_at = 0;
+	tries = 0;
 	/* The driver may have set up its rings before it started the core. */
 	kicked = 1;
 	reg_write(MCU_CMD_HEAD, 0);
@@ -50,7 +59,14 @@ void mailbox_kick(void)
 
 u64 mailbox_hold(void)
 {
-	return hold ? hold : ~0ull;
+	return min64(hold ? hold : ~0ull, retry_at ? retry_at : ~0ull);
+}
+
+static void ring_failed(u64 now)
+{
+	if (tries < RETRY_MAX)
+		tries++;
+	retry_at = now + (FW_MS << tries);
 }
 
 int mailbox_delivered(void)
@@ -107,25 +123,33 @@ void event_id(u32 type, u32 id, u32 arg)
 	event(type, &m, sizeof(m));
 }
 
+/* Nonzero: the ring does not answer. */
+static int write_event(const struct spyre_msg *m)
+{
+	struct place at = place_bus(events.base + (event_tail & (events.entries - 1)) *
+				    (u64)sizeof(*m));
+
+	/* All but seq, then seq: whoever sees it sees the rest. */
+	if (bus_write(at, m, offsetof(struct spyre_msg, seq)))
+		return -1;
+	at.addr += offsetof(struct spyre_msg, seq);
+	return bus_store32(at, event_tail + 1);
+}
+
 /* Moves events to the driver. Nonzero: it was told of some. */
-static int deliver(void)
+static int deliver(u64 now)
 {
 	u32 n;
 
 	for (n = 0; n < EVENTS_PER_TURN && got != put && events.entries &&
 	     event_tail - event_head < events.entries; n++) {
-		struct spyre_msg *m = &fw_mem.backlog[got % FW_BACKLOG];
-		struct place at = place_bus(events.base + (event_tail & (events.entries - 1)) *
-					    (u64)sizeof(*m));
-
-		/* All but seq, then seq: whoever sees it sees the rest. */
-		if (bus_write(at, m, offsetof(struct spyre_msg, seq)))
+		if (write_event(&fw_mem.backlog[got % FW_BACKLOG])) {
+			ring_failed(now);
 			break;
-		at.addr += offsetof(struct spyre_msg, seq);
-		if (bus_store32(at, event_tail + 1))
-			break;
+		}
 		event_tail++;
 		got++;
+		tries = 0;
 	}
 	if (!n)
 		return 0;
@@ -170,9 +194,11 @@ static int take_one(u64 now)
 		if (!complained)
 			log_line(LOG_ERROR, "mailbox: command ring at %X does not answer", at.addr);
 		complained = 1;
+		ring_failed(now);
 		return 0;
 	}
 	complained = 0;
+	tries = 0;
 	command_head++;
 	reg_write(MCU_CMD_HEAD, command_head);
 	command(&message);
@@ -183,6 +209,10 @@ int mailbox_turn(u64 now)
 {
 	u32 i;
 
+	if (retry_at && now >= retry_at) {
+		retry_at = 0;
+		kicked = 1;
+	}
 	if (kicked || hold) {
 		kicked = 0;
 		read_ring(&commands, SPYRE_REG_MBOX_CMD_BASE, SPYRE_REG_MBOX_CMD_ENTRIES);
@@ -196,5 +226,5 @@ int mailbox_turn(u64 now)
 	}
 	if (got == put)
 		return kicked;
-	return deliver() || kicked;
+	return deliver(now) || kicked;
 }

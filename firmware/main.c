@@ -27,11 +27,6 @@ static void check_stack(void)
 }
 #endif
 
-static u64 min64(u64 a, u64 b)
-{
-	return a < b ? a : b;
-}
-
 /* Injected faults, only where the hardware has SPYRE_CAP_FAULT_INJECT. */
 static void injected(void)
 {

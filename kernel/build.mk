@@ -38,8 +38,7 @@ kernel-for: | $(KERNEL_READY)
 # --- Checks -----------------------------------------------------------------
 
 # A folder of its own: sparse looks at every file, whatever is up to date.
-KERNEL_CHECKED := $(filter %.c %.h,$(KERNEL_SRC))
-KERNEL_CHECKED := $(filter kernel/%,$(KERNEL_CHECKED)) include/uapi/drm/spyre_accel.h
+KERNEL_CHECKED := $(filter kernel/%.c kernel/%.h,$(KERNEL_SRC)) include/uapi/drm/spyre_accel.h
 $(B)/kernel-check/passed: $(KERNEL_SRC) kernel/check.sh | $(KERNEL_READY)
 	$(call say,CHECK,kernel/)
 	$(Q)$(call kernel_stage,$(@D))

@@ -30,10 +30,6 @@ for file in "$@"; do
 	*/spyre_trace.h) ignore+=,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT ;;
 	*/uapi/*) ignore+=,BIT_MACRO ;;
 	esac
-	case $file in
-	*.c | *.h) ;;
-	*) continue ;;
-	esac
 	# Its complaints about a tree that is not there go to stderr.
 	# It keeps a cache in the current folder.
 	if ! found=$(cd "$out" && perl "$source/scripts/checkpatch.pl" --no-tree -f --strict --terse \

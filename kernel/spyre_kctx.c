@@ -29,7 +29,11 @@ int spyre_kctx_create(struct spyre_device *sdev)
 	mutex_lock(&ctx->lock);
 	ret = spyre_vm_map_segment(ctx, 0);
 	if (!ret) {
-		q = spyre_queue_create(ctx, KCTX_ENTRIES, 1, 0);
+		/*
+		 * Everybody's allocations wait for it, so it does not stand in line behind as many
+		 * contexts as there are: one control block per engine at most.
+		 */
+		q = spyre_queue_create(ctx, KCTX_ENTRIES, SPYRE_PRIORITIES - 1, 0);
 		ret = PTR_ERR_OR_ZERO(q);
 		if (!ret)
 			ctx->kqueue = q;
@@ -84,8 +88,8 @@ static int wait_done(struct spyre_device *sdev, struct spyre_queue *q, u32 tail)
 {
 	struct spyre_queue_status *status = spyre_queue_status(q);
 	unsigned long deadline = jiffies + 10 * HZ, end = jiffies + 60 * HZ;
-	u32 progress = engines_progress(sdev), now;
 	unsigned int naps = 0;
+	u32 progress = 0, now;
 
 	while ((s32)(le32_to_cpu(READ_ONCE(status->done)) - tail) < 0) {
 		if (READ_ONCE(status->error))
@@ -99,6 +103,9 @@ static int wait_done(struct spyre_device *sdev, struct spyre_queue *q, u32 tail)
 			progress = now;
 			deadline = jiffies + 10 * HZ;
 		}
+		/* Most of the time it is over before: reading registers costs an exit each. */
+		if (naps == 200)
+			progress = engines_progress(sdev);
 		if (naps++ < 200)
 			usleep_range(20, 50);
 		else

@@ -336,17 +336,20 @@ int spyre_mbox_call(struct spyre_device *sdev, u32 type, const void *body, size_
 	return mbox_call(sdev, type, body, len, answer, answer_len, false);
 }
 
-/* As spyre_mbox_id(), but -ETIMEDOUT and no restart when the firmware is alive all the time. */
-int spyre_mbox_try_id(struct spyre_device *sdev, u32 type, u32 id, u32 arg)
+static int call_id(struct spyre_device *sdev, u32 type, u32 id, u32 arg, bool lenient)
 {
 	struct spyre_msg_id body = { .id = cpu_to_le32(id), .arg = cpu_to_le32(arg) };
 
-	return mbox_call(sdev, type, &body, sizeof(body), NULL, 0, true);
+	return mbox_call(sdev, type, &body, sizeof(body), NULL, 0, lenient);
+}
+
+/* As spyre_mbox_id(), but -ETIMEDOUT and no restart when the firmware is alive all the time. */
+int spyre_mbox_try_id(struct spyre_device *sdev, u32 type, u32 id, u32 arg)
+{
+	return call_id(sdev, type, id, arg, true);
 }
 
 int spyre_mbox_id(struct spyre_device *sdev, u32 type, u32 id, u32 arg)
 {
-	struct spyre_msg_id body = { .id = cpu_to_le32(id), .arg = cpu_to_le32(arg) };
-
-	return spyre_mbox_call(sdev, type, &body, sizeof(body), NULL, 0);
+	return call_id(sdev, type, id, arg, false);
 }

@@ -266,14 +266,14 @@ static void cut_short(struct engine *e, uint64_t now)
 /* The job has run: what comes of it. Takes e->lock and gives it back. */
 static void finish(struct engine *e)
 {
+	bool cancelled = e->rb.status == SPYRE_ERR_CANCELLED, forget;
 	struct spyre_card *c = e->card;
-	uint64_t now = soc_now(c);
-	bool forget;
+	uint64_t now = cancelled ? soc_now(c) : 0;
 
 	pthread_mutex_lock(&e->lock);
 	forget = e->discard;
 	pthread_mutex_lock(&c->ann_lock);
-	if (e->rb.status == SPYRE_ERR_CANCELLED)
+	if (cancelled)
 		cut_short(e, now);
 	e->done_seq = c->done_seq++;
 	store_release(&e->state, forget ? ENG_IDLE : ENG_DONE);

@@ -15,8 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <spyreprog.h>
-
+#include "../jobs.h"
 #include "spyre_test.h"
 
 static char pci_name[64];
@@ -337,38 +336,15 @@ int back_to_baseline(const struct baseline *b)
 
 static struct spyreprog_job *build_job(enum job_kind kind)
 {
-	struct spyreprog_job *job = spyreprog_job_new();
-	int p = spyreprog_job_program(job, SPYRE_UNIT_L3LU), u, i;
-
 	switch (kind) {
 	case JOB_COPY:
-		sp_l3(job, p, SPYRE_OP_L3_LDU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 1, 0, 0, 0);
-		sp_send(job, p, 1, 0);
-		u = spyreprog_job_unit(job, 0, SPYRE_UNIT_L3LU, 0, p);
-		spyreprog_job_init(job, u, SPYRE_EAR0, 0, 0);
-		p = spyreprog_job_program(job, SPYRE_UNIT_L3SU);
-		sp_wait(job, p, 1, 1);
-		sp_l3(job, p, SPYRE_OP_L3_STU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 1, 0, 0, 0);
-		u = spyreprog_job_unit(job, 0, SPYRE_UNIT_L3SU, 0, p);
-		spyreprog_job_init(job, u, SPYRE_EAR0, 1, 0);
-		break;
+		return job_mover(0, 1);
 	case JOB_DEADLOCK:
-		sp_wait(job, p, 3, 1);
-		for (i = 0; i < 4; i++)
-			spyreprog_job_unit(job, i, SPYRE_UNIT_L3LU, 0, p);
-		break;
+		return job_deadlock(4);
 	case JOB_ENDLESS:
-		/* Below the card's cap of modelled cycles, which would end it before it starts. */
-		sp_loop(job, p, 60);
-		sp_loop(job, p, 60000);
-		sp_loop(job, p, 60000);
-		sp_addimm(job, p, SPYRE_LAR0, 128);
-		for (i = 0; i < 3; i++)
-			sp_end(job, p);
-		spyreprog_job_unit(job, 0, SPYRE_UNIT_L3LU, 0, p);
-		break;
+		return job_endless();
 	}
-	return job;
+	return NULL;
 }
 
 int job_load(int fd, struct queue *q, enum job_kind kind, const uint64_t symbols[2], struct spyre_cb *cb)

@@ -16,17 +16,7 @@
 
 #include <cmocka.h>
 
-#include "spyrert.h"
-
-#define LONG	60000000000ull
-
-#define OK(call)                                                               \
-	do {                                                                   \
-		enum spyrert_status s_ = (call);                               \
-		if (s_ != SPYRERT_SUCCESS)                                     \
-			fail_msg("%s: %s: %s", #call, spyrert_status_name(s_), \
-				 spyrert_last_error());                        \
-	} while (0)
+#include "rttest.h"
 
 static struct spyrert *lib;
 static struct spyrert_device *dev;
@@ -39,25 +29,6 @@ static void reset_card(void)
 	if (fd < 0 || write(fd, "1", 1) != 1)
 		fail_msg("%s cannot be written", reset_path);
 	close(fd);
-}
-
-static void copy_works(void)
-{
-	uint8_t a[100000], b[100000];
-	spyrert_ptr d;
-
-	memset(a, 0x3c, sizeof(a));
-	memset(b, 0, sizeof(b));
-	OK(spyrert_malloc(dev, sizeof(a), &d));
-	OK(spyrert_memcpy_h2d(dev, d, a, sizeof(a)));
-	OK(spyrert_memcpy_d2h(dev, b, d, sizeof(b)));
-	assert_memory_equal(a, b, sizeof(a));
-	OK(spyrert_free(dev, d));
-}
-
-static void *wait_stream(void *arg)
-{
-	return (void *)(intptr_t)spyrert_stream_synchronize(arg, LONG);
 }
 
 static void told_and_recovered(void **state)
@@ -73,7 +44,7 @@ static void told_and_recovered(void **state)
 
 	(void)state;
 	for (i = 0; i < 3; i++) {
-		copy_works();
+		copy_works(dev, 100000);
 		OK(spyrert_device_get_props(dev, &before, sizeof(before)));
 		OK(spyrert_host_alloc(dev, 256, (void **)&w));
 		OK(spyrert_host_alloc(dev, 4 << 20, (void **)&pin));
@@ -99,7 +70,7 @@ static void told_and_recovered(void **state)
 		spyrert_stream_destroy(st);
 		OK(spyrert_event_destroy(ev));
 	}
-	copy_works();
+	copy_works(dev, 100000);
 }
 
 int main(void)

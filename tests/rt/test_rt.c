@@ -22,22 +22,11 @@
 #include <spyre/cb.h>
 #include <spyre/fw.h>
 
+#include "rttest.h"
 #include "spyregen.h"
-#include "spyrert.h"
-
-#define SECOND	1000000000ull
-#define LONG	(60 * SECOND)
 
 static struct spyrert *lib;
 static struct spyrert_device *dev;
-
-#define OK(call)                                                               \
-	do {                                                                   \
-		enum spyrert_status s_ = (call);                               \
-		if (s_ != SPYRERT_SUCCESS)                                     \
-			fail_msg("%s: %s: %s", #call, spyrert_status_name(s_), \
-				 spyrert_last_error());                        \
-	} while (0)
 
 /* Fails with the status and a text that contains what is named. */
 #define FAILS(call, want, text)								\

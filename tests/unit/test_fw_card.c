@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,48 @@ static void test_boot(void **state)
 	assert_in_range(((struct spyre_msg_telemetry *)(void *)m.body)->temp_mc, 10000, 100000);
 	assert_int_equal(ct_call(card, 0x77, NULL, 0, NULL), SPYRE_MSG_ERR_TYPE);
 	assert_int_equal(ct_call(card, SPYRE_MSG_GET_INFO, NULL, 1, NULL), SPYRE_MSG_ERR_LENGTH);
+}
+
+/* Without reading events, which would wake the firmware. */
+static void wait_change(uint32_t reg, uint32_t old)
+{
+	uint64_t give_up = ct_now_ns() + CT_TIMEOUT_MS * 1000000ull;
+
+	while (ct_reg(card, reg) == old && ct_now_ns() < give_up)
+		sched_yield();
+	assert_int_not_equal(ct_reg(card, reg), old);
+}
+
+/*
+ * Host memory that does not answer for a while costs time, but no command and no event: nobody rings
+ * again.
+ */
+static void test_mailbox_retry(void **state)
+{
+	const uint32_t log = SPYRE_REG_LOG_RAM + offsetof(struct spyre_log, head);
+	uint32_t tag, lines = ct_reg(card, log);
+	uint32_t told = ct_reg(card, SPYRE_REG_MBOX_EVT_TAIL);
+	uint32_t taken = ct_reg(card, SPYRE_REG_MBOX_CMD_HEAD);
+	struct spyre_msg ev;
+
+	(void)state;
+	spyre_inproc_bus_master(card->ip, false);
+	assert_int_equal(spyre_card_inject(card->card, SPYRE_FAULT_MEM_CE, 64ull << 20), 0);
+	wait_change(log, lines);
+	/* What it logged is told at the end of the same turn: into the outage, most of the time. */
+	usleep(20000);
+	spyre_inproc_bus_master(card->ip, true);
+	wait_change(SPYRE_REG_MBOX_EVT_TAIL, told);
+	assert_int_equal(ct_event(card, SPYRE_MSG_EVT_RAS, &ev, CT_TIMEOUT_MS), 0);
+
+	spyre_inproc_bus_master(card->ip, false);
+	lines = ct_reg(card, log);
+	tag = ct_send(card, SPYRE_MSG_GET_INFO, NULL, 0);
+	/* It complains once it could not read the command. */
+	wait_change(log, lines);
+	spyre_inproc_bus_master(card->ip, true);
+	wait_change(SPYRE_REG_MBOX_CMD_HEAD, taken);
+	assert_int_equal(ct_answer(card, tag, NULL, CT_TIMEOUT_MS), SPYRE_MSG_OK);
 }
 
 /* The slowest and the fastest counter: what the firmware calls a millisecond is one. */
@@ -690,6 +733,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_boot, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_clocks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mailbox_retry, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_images, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_list, setup, teardown),

@@ -20,6 +20,7 @@
 
 #include <spyre/mcu.h>
 
+#include "../jobs.h"
 #include "spyregen.h"
 #include "spyreprog.h"
 
@@ -82,36 +83,38 @@ static void copy_in(uint64_t dmva, uint64_t bytes)
 	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
 }
 
-/* Copies a container to the program segment. */
-static void load(const void *container, size_t size)
+/* Copies a job to the program segment, and frees it. */
+static void load(struct spyreprog_job *job)
 {
-	memcpy(host, container, size);
-	copy_in(SPYRE_PROGRAM_BASE, (size + 127) & ~127ull);
-}
-
-/* Core 5 copies a burst from symbol 0 to symbol 1. */
-static void load_mover(void)
-{
-	struct spyreprog_job *job = spyreprog_job_new();
 	void *container;
 	size_t size;
-	int p, u;
 
-	p = spyreprog_job_program(job, SPYRE_UNIT_L3LU);
-	sp_l3(job, p, SPYRE_OP_L3_LDU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 32, 0, 0, 0);
-	sp_send(job, p, 1, 0);
-	u = spyreprog_job_unit(job, 5, SPYRE_UNIT_L3LU, 0, p);
-	spyreprog_job_init(job, u, SPYRE_EAR0, 0, 0);
-	p = spyreprog_job_program(job, SPYRE_UNIT_L3SU);
-	sp_wait(job, p, 1, 1);
-	sp_l3(job, p, SPYRE_OP_L3_STU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 32, 0, 0, 0);
-	u = spyreprog_job_unit(job, 5, SPYRE_UNIT_L3SU, 0, p);
-	spyreprog_job_init(job, u, SPYRE_EAR0, 1, 0);
 	if (spyreprog_job_finish(job, &container, &size))
 		fail_msg("%s", spyreprog_job_error(job));
 	spyreprog_job_free(job);
-	load(container, size);
+	memcpy(host, container, size);
 	free(container);
+	copy_in(SPYRE_PROGRAM_BASE, (size + 127) & ~127ull);
+}
+
+/* Submits a control block that asks for a response and waits for that. */
+static const struct spyre_rb *respond(struct ct_queue *q, const struct spyre_cb *cb)
+{
+	uint32_t e = ct_put(q, cb);
+	const struct spyre_rb *rb;
+
+	ct_submit(q);
+	rb = ct_response(q, e, CT_TIMEOUT_MS);
+	assert_non_null(rb);
+	return rb;
+}
+
+/* The job that was loaded, without symbols. */
+static const struct spyre_rb *run(void)
+{
+	struct spyre_cb cb = compute(SPYRE_PROGRAM_BASE, 0, 0);
+
+	return respond(queue, &cb);
 }
 
 static void reset(void)
@@ -190,30 +193,14 @@ static void test_matmul(void **state)
 /* A unit that waits for a tag nobody sends. */
 static void test_deadlock(void **state)
 {
-	struct spyreprog_job *job = spyreprog_job_new();
 	struct spyre_msg m;
 	struct spyre_msg_ras *ras = (void *)m.body;
 	const struct spyre_rb *rb;
 	unsigned int core, records = 0, seen = 0;
-	void *container;
-	size_t size;
-	uint32_t e;
-	int p;
 
 	(void)state;
-	p = spyreprog_job_program(job, SPYRE_UNIT_L3LU);
-	sp_wait(job, p, 3, 1);
-	for (core = 0; core < 10; core++)
-		spyreprog_job_unit(job, core, SPYRE_UNIT_L3LU, 0, p);
-	if (spyreprog_job_finish(job, &container, &size))
-		fail_msg("%s", spyreprog_job_error(job));
-	spyreprog_job_free(job);
-	load(container, size);
-	free(container);
-	e = put(compute(SPYRE_PROGRAM_BASE, 0, 0), 0);
-	ct_submit(queue);
-	rb = ct_response(queue, e, CT_TIMEOUT_MS);
-	assert_non_null(rb);
+	load(job_deadlock(10));
+	rb = run();
 	assert_int_equal(rb->status, SPYRE_ERR_DEADLOCK);
 	assert_int_equal(rb->nstuck, 10);
 	assert_int_equal(rb->stuck[2].core, 2);
@@ -239,9 +226,6 @@ static void test_watchdog_and_timeout(void **state)
 	const struct spyre_rb *rb;
 	struct spyre_msg m;
 	struct spyre_cb cb;
-	void *container;
-	size_t size;
-	uint32_t e;
 	int p;
 
 	(void)state;
@@ -253,15 +237,8 @@ static void test_watchdog_and_timeout(void **state)
 	sp_end(job, p);
 	spyreprog_job_unit(job, 0, SPYRE_UNIT_L3LU, 0, p);
 	spyreprog_job_watchdog(job, 1000000);
-	if (spyreprog_job_finish(job, &container, &size))
-		fail_msg("%s", spyreprog_job_error(job));
-	spyreprog_job_free(job);
-	load(container, size);
-	free(container);
-	e = put(compute(SPYRE_PROGRAM_BASE, 0, 0), 0);
-	ct_submit(queue);
-	rb = ct_response(queue, e, CT_TIMEOUT_MS);
-	assert_non_null(rb);
+	load(job);
+	rb = run();
 	assert_int_equal(rb->status, SPYRE_ERR_WATCHDOG);
 	assert_int_equal(ct_event(card, SPYRE_MSG_EVT_RAS, &m, CT_TIMEOUT_MS), 0);
 	assert_int_equal(((struct spyre_msg_ras *)(void *)m.body)->code, SPYRE_RAS_WATCHDOG);
@@ -281,9 +258,6 @@ static void test_program_fault(void **state)
 	struct spyreprog_job *job = spyreprog_job_new();
 	const struct spyre_rb *rb;
 	struct spyre_msg m;
-	void *container;
-	size_t size;
-	uint32_t e;
 	int p, u;
 
 	(void)state;
@@ -291,15 +265,8 @@ static void test_program_fault(void **state)
 	sp_l3(job, p, SPYRE_OP_L3_STU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 1, 0, 0, 0);
 	u = spyreprog_job_unit(job, 7, SPYRE_UNIT_L3SU, 0, p);
 	spyreprog_job_init(job, u, SPYRE_EAR0, SPYRE_NO_SYMBOL, 0x100000000);
-	if (spyreprog_job_finish(job, &container, &size))
-		fail_msg("%s", spyreprog_job_error(job));
-	spyreprog_job_free(job);
-	load(container, size);
-	free(container);
-	e = put(compute(SPYRE_PROGRAM_BASE, 0, 0), 0);
-	ct_submit(queue);
-	rb = ct_response(queue, e, CT_TIMEOUT_MS);
-	assert_non_null(rb);
+	load(job);
+	rb = run();
 	assert_int_equal(rb->status, SPYRE_ERR_FAULT);
 	assert_int_equal(rb->rb_hmierr_mode, SPYRE_HMI_STORE);
 	assert_int_equal(rb->rb_hmierr_addr, 0x100000000);
@@ -317,10 +284,7 @@ static void test_many_faults(void **state)
 {
 	struct spyreprog_job *job = spyreprog_job_new();
 	const struct spyre_rb *rb;
-	void *container;
 	unsigned int i;
-	size_t size;
-	uint32_t e;
 	int p;
 
 	(void)state;
@@ -329,15 +293,8 @@ static void test_many_faults(void **state)
 	for (i = 3; i < 7; i++)
 		spyreprog_job_init(job, spyreprog_job_unit(job, i, SPYRE_UNIT_L3SU, 0, p), SPYRE_EAR0,
 				   SPYRE_NO_SYMBOL, 0x100000000 + (i << 16));
-	if (spyreprog_job_finish(job, &container, &size))
-		fail_msg("%s", spyreprog_job_error(job));
-	spyreprog_job_free(job);
-	load(container, size);
-	free(container);
-	e = put(compute(SPYRE_PROGRAM_BASE, 0, 0), 0);
-	ct_submit(queue);
-	rb = ct_response(queue, e, CT_TIMEOUT_MS);
-	assert_non_null(rb);
+	load(job);
+	rb = run();
 	assert_int_equal(rb->status, SPYRE_ERR_FAULT);
 	assert_int_equal(rb->err_core, 3);
 	assert_int_equal(ct_call_id(card, SPYRE_MSG_CTX_INVALIDATE, ctx->id, 0), SPYRE_MSG_OK);
@@ -351,32 +308,14 @@ static void test_many_faults(void **state)
 static void test_cancelled(void **state)
 {
 	struct ct_queue_config cfg = { .entries = 64 };
-	struct spyreprog_job *job = spyreprog_job_new();
 	struct ct_queue *other = ct_queue_new(ctx, &cfg);
 	const struct spyre_rb *rb;
 	struct spyre_cb cb;
-	void *container;
 	unsigned int i;
-	size_t size;
-	uint32_t e;
-	int p;
 
 	(void)state;
 	assert_non_null(other);
-	/* 140 s of card time, next to nothing to compute. */
-	p = spyreprog_job_program(job, SPYRE_UNIT_L3LU);
-	sp_loop(job, p, 60);
-	sp_loop(job, p, 60000);
-	sp_loop(job, p, 60000);
-	sp_addimm(job, p, SPYRE_LAR0, 128);
-	for (i = 0; i < 3; i++)
-		sp_end(job, p);
-	spyreprog_job_unit(job, 0, SPYRE_UNIT_L3LU, 0, p);
-	if (spyreprog_job_finish(job, &container, &size))
-		fail_msg("%s", spyreprog_job_error(job));
-	spyreprog_job_free(job);
-	load(container, size);
-	free(container);
+	load(job_endless());
 	for (i = 0; i < 2; i++) {
 		put(compute(SPYRE_PROGRAM_BASE, 0, 0), 0);
 		ct_submit(queue);
@@ -388,10 +327,7 @@ static void test_cancelled(void **state)
 	}
 	/* What refuses to start needs the engine too. */
 	cb = compute(SPYRE_PROGRAM_BASE + 128, 0, 0);
-	e = ct_put(other, &cb);
-	ct_submit(other);
-	rb = ct_response(other, e, CT_TIMEOUT_MS);
-	assert_non_null(rb);
+	rb = respond(other, &cb);
 	assert_int_equal(rb->status, SPYRE_ERR_BAD_PROGRAM);
 }
 
@@ -475,11 +411,10 @@ static void test_compute_ecc(void **state)
 	const struct spyre_rb *rb;
 	struct spyre_msg_ras ras;
 	unsigned int i;
-	uint32_t e;
 
 	(void)state;
 	assert_non_null(other);
-	load_mover();
+	load(job_mover(5, 32));	/* core 5 copies a burst */
 	((uint64_t *)(void *)host)[0] = from;
 	((uint64_t *)(void *)host)[1] = to;
 	copy_in(DMVA, 128);
@@ -490,10 +425,7 @@ static void test_compute_ecc(void **state)
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		print_message("ecc under %s\n", cases[i].what);
 		assert_int_equal(spyre_card_inject(card->card, SPYRE_FAULT_MEM_UE, cases[i].phys), 0);
-		e = put(cb, 0);
-		ct_submit(queue);
-		rb = ct_response(queue, e, CT_TIMEOUT_MS);
-		assert_non_null(rb);
+		rb = respond(queue, &cb);
 		assert_int_equal(rb->status, SPYRE_ERR_HW);
 		assert_int_equal(rb->rb_hmierr_syndrome, SPYRE_SYN_ECC);
 		assert_int_equal(rb->rb_hmierr_mode, cases[i].mode);
@@ -535,7 +467,7 @@ static void test_holes(void **state)
 	config = NULL;
 	phys = card->next_page - 9 * page;
 	/* The program's page is the last; all before it are holes. */
-	load_mover();
+	load(job_mover(5, 32));	/* core 5 copies a burst */
 	assert_int_equal(lseek(fd, (off_t)phys, SEEK_DATA), phys + 8 * page);
 	/* A program there is none: no container. Symbols: address 0, nothing mapped. */
 	cb.u.compute.bootaddr = SPYRE_PROGRAM_BASE + page;
@@ -578,8 +510,6 @@ static void test_hole_rewritten(void **state)
 {
 	struct spyreprog_job *job = spyreprog_job_new();
 	struct spyre_cb cb;
-	void *container;
-	size_t size;
 	int p, q, u;
 
 	(void)state;
@@ -604,11 +534,7 @@ static void test_hole_rewritten(void **state)
 	spyreprog_job_init(job, u, SPYRE_LAR0, SPYRE_NO_SYMBOL, 128);
 	spyreprog_job_init(job, u, SPYRE_EAR0, SPYRE_NO_SYMBOL, DMVA + 128);
 	spyreprog_job_init(job, u, SPYRE_EAR0 + 1, SPYRE_NO_SYMBOL, DMVA + SPYRE_PAGE_SIZE + 128);
-	if (spyreprog_job_finish(job, &container, &size))
-		fail_msg("%s", spyreprog_job_error(job));
-	spyreprog_job_free(job);
-	load(container, size);
-	free(container);
+	load(job);
 	memset(host, 0x77, 128);
 	copy_in(DMVA + SPYRE_PAGE_SIZE, 128);
 	cb = compute(SPYRE_PROGRAM_BASE, 0, 0);
@@ -624,20 +550,16 @@ static void test_lx_parity(void **state)
 	const struct spyre_rb *rb;
 	struct spyre_msg_ras ras;
 	struct spyre_cb cb;
-	uint32_t e;
 
 	(void)state;
-	load_mover();
+	load(job_mover(5, 32));	/* core 5 copies a burst */
 	((uint64_t *)(void *)host)[0] = DMVA;
 	((uint64_t *)(void *)host)[1] = DMVA + SPYRE_PAGE_SIZE;
 	cb = compute(SPYRE_PROGRAM_BASE, host_at, 2);
 	assert_int_equal(spyre_card_inject(card->card, SPYRE_FAULT_LX_PARITY, 4), 0);
 	assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
 	assert_int_equal(spyre_card_inject(card->card, SPYRE_FAULT_LX_PARITY, 5), 0);
-	e = put(cb, 0);
-	ct_submit(queue);
-	rb = ct_response(queue, e, CT_TIMEOUT_MS);
-	assert_non_null(rb);
+	rb = respond(queue, &cb);
 	assert_int_equal(rb->status, SPYRE_ERR_HW);
 	assert_int_equal(rb->err_core, 5);
 	assert_int_equal(rb->err_unit, SPYRE_UNIT_L3SU);
@@ -689,7 +611,7 @@ static void test_progress(void **state)
 	/* Every 64 KiB. */
 	assert_true(ct_reg(card, SPYRE_REG_ENG_PROGRESS(0)) + ct_reg(card, SPYRE_REG_ENG_PROGRESS(1)) >=
 		    before + 64);
-	load_mover();
+	load(job_mover(5, 32));	/* core 5 copies a burst */
 	((uint64_t *)(void *)host)[0] = DMVA;
 	((uint64_t *)(void *)host)[1] = DMVA + SPYRE_PAGE_SIZE;
 	before = ct_reg(card, SPYRE_REG_ENG_PROGRESS(5));

@@ -11,17 +11,8 @@
 
 #include <cmocka.h>
 
+#include "../rt/rttest.h"
 #include "rt.h"
-
-#define LONG	60000000000ull
-
-#define OK(call)                                                               \
-	do {                                                                   \
-		enum spyrert_status s_ = (call);                               \
-		if (s_ != SPYRERT_SUCCESS)                                     \
-			fail_msg("%s: %s: %s", #call, spyrert_status_name(s_), \
-				 spyrert_last_error());                        \
-	} while (0)
 
 static struct spyrert *lib;
 static struct spyrert_device *dev;
@@ -31,25 +22,6 @@ static void provoke(const char *what, uint64_t arg)
 	struct rt_session *s = dev->session;
 
 	assert_int_equal(s->lib->be->provoke(s->be_dev, what, arg), 0);
-}
-
-static void copy_works(void)
-{
-	uint8_t a[3000], b[3000];
-	spyrert_ptr d;
-
-	memset(a, 0x3c, sizeof(a));
-	memset(b, 0, sizeof(b));
-	OK(spyrert_malloc(dev, sizeof(a), &d));
-	OK(spyrert_memcpy_h2d(dev, d, a, sizeof(a)));
-	OK(spyrert_memcpy_d2h(dev, b, d, sizeof(b)));
-	assert_memory_equal(a, b, sizeof(a));
-	OK(spyrert_free(dev, d));
-}
-
-static void *wait_stream(void *arg)
-{
-	return (void *)(intptr_t)spyrert_stream_synchronize(arg, LONG);
 }
 
 static void lost_and_recovered(void **state)
@@ -66,7 +38,7 @@ static void lost_and_recovered(void **state)
 
 	(void)state;
 	OK(spyrert_device_get_props(dev, &before, sizeof(before)));
-	copy_works();
+	copy_works(dev, 3000);
 	OK(spyrert_malloc(dev, 4096, &d));
 	OK(spyrert_host_alloc(dev, 256, (void **)&w));
 	OK(spyrert_host_alloc(dev, 4 << 20, (void **)&pin));
@@ -99,7 +71,7 @@ static void lost_and_recovered(void **state)
 	OK(spyrert_device_recover(dev, LONG));
 	OK(spyrert_device_get_props(dev, &after, sizeof(after)));
 	assert_int_equal(after.reset_generation, before.reset_generation + 1);
-	copy_works();
+	copy_works(dev, 3000);
 	assert_int_equal(spyrert_stream_nop(st), SPYRERT_ERROR_DEVICE_LOST);
 	assert_int_equal(spyrert_event_record(ev, st), SPYRERT_ERROR_DEVICE_LOST);
 	assert_int_equal(pin[12345], 99);
@@ -127,7 +99,7 @@ static void again_with_two(void **state)
 	OK(spyrert_device_open(lib, 0, &other));
 	OK(spyrert_malloc(other, 128, &d));
 	for (i = 0; i < 3; i++) {
-		copy_works();
+		copy_works(dev, 3000);
 		provoke("flr", 0);
 		assert_int_equal(spyrert_empty_cache(dev) ? 0 : spyrert_malloc(dev, 64 << 20, &d),
 				 SPYRERT_ERROR_DEVICE_LOST);
@@ -137,7 +109,7 @@ static void again_with_two(void **state)
 	OK(spyrert_device_recover(other, LONG));
 	OK(spyrert_malloc(other, 128, &d));
 	OK(spyrert_device_close(other));
-	copy_works();
+	copy_works(dev, 3000);
 }
 
 static struct rt_backend slow;
@@ -183,7 +155,7 @@ static void recovery_blocks_nobody(void **state)
 	pthread_join(thread, &ret);
 	assert_int_equal((intptr_t)ret, SPYRERT_SUCCESS);
 	lib->be = real;
-	copy_works();
+	copy_works(dev, 3000);
 }
 
 /* A copy that the hardware fails: that stream alone has an error, and what RAS said of it. */

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* What the runtime's test programs share; cmocka.h comes before. */
+#ifndef RTTEST_H
+#define RTTEST_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "spyrert.h"
+
+#define SECOND	1000000000ull
+#define LONG	(60 * SECOND)
+
+#define OK(call)                                                               \
+	do {                                                                   \
+		enum spyrert_status s_ = (call);                               \
+		if (s_ != SPYRERT_SUCCESS)                                     \
+			fail_msg("%s: %s: %s", #call, spyrert_status_name(s_), \
+				 spyrert_last_error());                        \
+	} while (0)
+
+/* So many bytes, at most 100000, to the card and back. */
+static inline void copy_works(struct spyrert_device *dev, size_t bytes)
+{
+	uint8_t a[100000], b[100000];
+	spyrert_ptr d;
+
+	memset(a, 0x3c, bytes);
+	memset(b, 0, bytes);
+	OK(spyrert_malloc(dev, bytes, &d));
+	OK(spyrert_memcpy_h2d(dev, d, a, bytes));
+	OK(spyrert_memcpy_d2h(dev, b, d, bytes));
+	assert_memory_equal(a, b, bytes);
+	OK(spyrert_free(dev, d));
+}
+
+/* A thread that synchronizes with the stream in arg for a minute; it returns the status. */
+static inline void *wait_stream(void *arg)
+{
+	return (void *)(intptr_t)spyrert_stream_synchronize(arg, LONG);
+}
+
+#endif
