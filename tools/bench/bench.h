@@ -37,6 +37,9 @@ void bench_latency(struct bench *b);
 void bench_submit(struct bench *b);
 /* compute.c */
 void bench_matmul(struct bench *b);
+void bench_matmul_int8(struct bench *b);
+void bench_matmul_fp8(struct bench *b);
+void bench_add(struct bench *b);
 void bench_ktir(struct bench *b);
 void bench_guest_speedup(struct bench *b);
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# spyre-bench: the host half is tools/spyre-bench; the guest half and the BLAS to compare with are C.
+# spyre-bench: the host half is tools/spyre-bench; the guest half and what the host does without the card are C.
 
 bench_src := $(wildcard tools/bench/*.c)
-bench_guest := $(filter-out tools/bench/blas.c,$(bench_src))
+bench_guest := $(filter-out tools/bench/host.c,$(bench_src))
 bench_obj := $(bench_src:%.c=$(B)/%.o)
 
 $(bench_obj): $(B)/%.o: %.c
@@ -16,12 +16,12 @@ $(B)/tools/spyre-bench-guest: $(bench_guest:%.c=$(B)/%.o) $(SPYREPROG) $(SPYRERT
 	$(Q)$(CC) $(CFLAGS) -o $@ $(bench_guest:%.c=$(B)/%.o) $(SPYREPROG) $(SPYRERT_LINK) \
 		$$(pkg-config --libs openblas) -lm
 
-$(B)/tools/spyre-bench-blas: $(B)/tools/bench/blas.o
+$(B)/tools/spyre-bench-host: $(B)/tools/bench/host.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -o $@ $< $$(pkg-config --libs openblas)
 
-ALL += $(B)/tools/spyre-bench-guest $(B)/tools/spyre-bench-blas
+ALL += $(B)/tools/spyre-bench-guest $(B)/tools/spyre-bench-host
 BENCH := tools/spyre-bench --build $(B)
 -include $(bench_obj:.o=.d)
 

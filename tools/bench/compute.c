@@ -8,12 +8,12 @@
 
 #include "bench.h"
 
-/* A DL16 matrix product that is ready to launch: operands and result on the card. */
+/* A matrix product that is ready to launch: operands and result on the card. */
 struct product {
 	struct spyrert_program *program;
 	spyrert_ptr a, b, c;
 	uint64_t a_bytes, b_bytes, c_bytes;
-	uint32_t m, n, k;
+	enum spyre_format in;
 };
 
 static float value(uint64_t i)
@@ -21,35 +21,45 @@ static float value(uint64_t i)
 	return (float)((i * 2654435761u >> 16) % 33) / 16 - 1;
 }
 
-/* watchdog: cycles, 0 for the card's own. Programs that differ in it are different programs to all caches. */
-static void product_load(struct bench *b, struct product *p, uint32_t m, uint32_t n, uint32_t k,
-			 uint64_t watchdog)
+static void job_load(struct bench *b, struct spyreprog_job *job, const char *err,
+		      struct spyrert_program **program)
 {
-	struct spyregen_matmul mm = {
-		.m = m, .n = n, .k = k, .in = SPYRE_SEN169_FP16, .out = SPYRE_SEN169_FP16,
-	};
-	char err[200];
-	struct spyreprog_job *job = spyregen_matmul(&mm, err);
 	void *bin;
 	size_t size;
 
 	if (!job)
-		bench_die("matmul %ux%ux%u: %s", m, n, k, err);
-	spyreprog_job_watchdog(job, watchdog);
+		bench_die("program: %s", err);
 	if (spyreprog_job_finish(job, &bin, &size))
-		bench_die("matmul %ux%ux%u: %s", m, n, k, spyreprog_job_error(job));
-	bench_check(spyrert_program_load_binary(b->dev, bin, size, &p->program), "program");
+		bench_die("program: %s", spyreprog_job_error(job));
+	bench_check(spyrert_program_load_binary(b->dev, bin, size, program), "program");
 	free(bin);
 	spyreprog_job_free(job);
-	p->m = m;
-	p->n = n;
-	p->k = k;
-	p->a_bytes = spyregen_bytes(SPYRE_SEN169_FP16, m, k);
-	p->b_bytes = spyregen_weight_bytes(SPYRE_SEN169_FP16, k, n);
-	p->c_bytes = spyregen_bytes(SPYRE_SEN169_FP16, m, n);
+}
+
+/* watchdog: cycles, 0 for the card's own. Programs that differ in it are different programs to all caches. */
+static void product_load(struct bench *b, struct product *p, enum spyre_format in, enum spyre_format out,
+			 uint32_t m, uint32_t n, uint32_t k, uint64_t watchdog)
+{
+	struct spyregen_matmul mm = { .m = m, .n = n, .k = k, .in = in, .out = out };
+	char err[200];
+	struct spyreprog_job *job = spyregen_matmul(&mm, err);
+
+	if (job)
+		spyreprog_job_watchdog(job, watchdog);
+	job_load(b, job, err, &p->program);
+	p->in = in;
+	p->a_bytes = spyregen_bytes(in, m, k);
+	p->b_bytes = spyregen_weight_bytes(in, k, n);
+	p->c_bytes = spyregen_bytes(out, m, n);
 	bench_check(spyrert_malloc(b->dev, p->a_bytes, &p->a), "device memory");
 	bench_check(spyrert_malloc(b->dev, p->b_bytes, &p->b), "device memory");
 	bench_check(spyrert_malloc(b->dev, p->c_bytes, &p->c), "device memory");
+}
+
+static void dl16_load(struct bench *b, struct product *p, uint32_t m, uint32_t n, uint32_t k,
+		      uint64_t watchdog)
+{
+	product_load(b, p, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, m, n, k, watchdog);
 }
 
 static void product_free(struct bench *b, struct product *p)
@@ -60,31 +70,62 @@ static void product_free(struct bench *b, struct product *p)
 	bench_check(spyrert_program_unload(p->program), "unload");
 }
 
-/* Numbers as they lie on the card; the emulated CPU converts too slowly to do so in every round. */
-static void product_fill(struct bench *b, struct product *p)
+/* The i-th number as it lies on the card: finite, of both signs, neither all large nor all small. */
+static unsigned int code(enum spyre_format fmt, uint64_t i)
 {
-	uint64_t bytes = p->a_bytes > p->b_bytes ? p->a_bytes : p->b_bytes, i;
-	uint16_t *raw = malloc(bytes);
+	unsigned int noise = (unsigned int)(i * 2654435761u >> 20);
+
+	switch (fmt) {
+	case SPYRE_SEN169_FP16:		/* between about 1/4 and 4 */
+		return 0x3a00 + noise % 0x0800 + (i & 1 ? 0x8000 : 0);
+	case SPYRE_SEN143_FP8:		/* the same */
+		return 0x28 + noise % 0x20 + (i & 1 ? 0x80 : 0);
+	case SPYRE_SENINT8:
+		return noise & 0xff;
+	default:
+		bench_die("no numbers in format %d", (int)fmt);
+	}
+}
+
+/* The emulated CPU converts too slowly to do so in every round. */
+static void fill(struct bench *b, enum spyre_format fmt, spyrert_ptr dst, uint64_t bytes)
+{
+	bool wide = fmt == SPYRE_SEN169_FP16;
+	uint8_t *raw = malloc(bytes);
+	uint64_t i;
 
 	if (!raw)
 		bench_die("out of memory");
-	/* DL16 codes of values between about 1/4 and 4, both signs. */
-	for (i = 0; i < bytes / 2; i++)
-		raw[i] = (uint16_t)(0x3a00 + (i * 2654435761u >> 20) % 0x0800 + (i & 1 ? 0x8000 : 0));
-	bench_check(spyrert_memcpy_h2d(b->dev, p->a, raw, p->a_bytes), "h2d");
-	bench_check(spyrert_memcpy_h2d(b->dev, p->b, raw, p->b_bytes), "h2d");
+	for (i = 0; i < bytes >> wide; i++) {
+		unsigned int v = code(fmt, i);
+
+		raw[i << wide] = (uint8_t)v;
+		if (wide)
+			raw[(i << 1) + 1] = (uint8_t)(v >> 8);
+	}
+	bench_check(spyrert_memcpy_h2d(b->dev, dst, raw, bytes), "h2d");
 	free(raw);
+}
+
+static void product_fill(struct bench *b, struct product *p)
+{
+	fill(b, p->in, p->a, p->a_bytes);
+	fill(b, p->in, p->b, p->b_bytes);
+}
+
+static double run(struct bench *b, struct spyrert_program *program, const uint64_t symbols[3])
+{
+	struct spyrert_stream *s = spyrert_default_stream(b->dev);
+	double t = bench_now();
+
+	bench_check(spyrert_launch(s, program, symbols, 3, 0, 0), "launch");
+	bench_check(spyrert_stream_synchronize(s, SPYRERT_FOREVER), "program");
+	return bench_now() - t;
 }
 
 static double product_run(struct bench *b, struct product *p)
 {
-	uint64_t symbols[3] = { p->a, p->b, p->c };
-	struct spyrert_stream *s = spyrert_default_stream(b->dev);
-	double t = bench_now();
-
-	bench_check(spyrert_launch(s, p->program, symbols, 3, 0, 0), "launch");
-	bench_check(spyrert_stream_synchronize(s, SPYRERT_FOREVER), "matmul");
-	return bench_now() - t;
+	return run(b, p->program, (uint64_t[]){ p->a, p->b, p->c });
 }
 
 /* Waits while the host measures its own side, so that the two do not share the processors. */
@@ -98,19 +139,79 @@ static void turn(void)
 		bench_die("the host half is gone");
 }
 
-void bench_matmul(struct bench *b)
+#define LARGE	2048u
+#define LARGE_OPS	(2.0 * LARGE * LARGE * LARGE)
+
+static void product_rate(struct bench *b, const char *name, enum spyre_format in, enum spyre_format out)
 {
 	struct product p;
 	int i;
 
-	product_load(b, &p, 2048, 2048, 2048, 0);
+	product_load(b, &p, in, out, LARGE, LARGE, LARGE, 0);
 	product_fill(b, &p);
 	product_run(b, &p);
 	for (i = 0; i < BENCH_ROUNDS; i++) {
 		turn();
-		bench_sample("matmul-dl16", 2.0 * 2048 * 2048 * 2048 / product_run(b, &p), 0);
+		bench_sample(name, LARGE_OPS / product_run(b, &p), 0);
 	}
 	product_free(b, &p);
+}
+
+void bench_matmul(struct bench *b)
+{
+	product_rate(b, "matmul-dl16", SPYRE_SEN169_FP16, SPYRE_SEN169_FP16);
+}
+
+void bench_matmul_int8(struct bench *b)
+{
+	product_rate(b, "matmul-int8", SPYRE_SENINT8, SPYRE_IEEE_INT32);
+}
+
+void bench_matmul_fp8(struct bench *b)
+{
+	struct product p, dl16;
+	int i;
+
+	product_load(b, &p, SPYRE_SEN143_FP8, SPYRE_SEN169_FP16, LARGE, LARGE, LARGE, 0);
+	dl16_load(b, &dl16, LARGE, LARGE, LARGE, 0);
+	product_fill(b, &p);
+	product_fill(b, &dl16);
+	product_run(b, &p);
+	product_run(b, &dl16);
+	for (i = 0; i < BENCH_ROUNDS; i++) {
+		double t = product_run(b, &p);
+
+		bench_sample("matmul-fp8", LARGE_OPS / t, LARGE_OPS / product_run(b, &dl16));
+	}
+	product_free(b, &p);
+	product_free(b, &dl16);
+}
+
+/* Three tensors of 64 MB: a + b. The bytes of one count. */
+void bench_add(struct bench *b)
+{
+	struct spyregen_elementwise ew = {
+		.op = SPYREGEN_ADD, .m = 8192, .n = 4096,
+		.in = SPYRE_SEN169_FP16, .out = SPYRE_SEN169_FP16,
+	};
+	uint64_t bytes = spyregen_bytes(ew.in, ew.m, ew.n), symbols[3];
+	struct spyrert_program *program;
+	char err[200];
+	int i;
+
+	job_load(b, spyregen_elementwise(&ew, err), err, &program);
+	for (i = 0; i < 3; i++)
+		bench_check(spyrert_malloc(b->dev, bytes, &symbols[i]), "device memory");
+	fill(b, ew.in, symbols[0], bytes);
+	fill(b, ew.in, symbols[1], bytes);
+	run(b, program, symbols);
+	for (i = 0; i < BENCH_ROUNDS; i++) {
+		turn();
+		bench_sample("add-64m", (double)bytes / run(b, program, symbols), 0);
+	}
+	for (i = 0; i < 3; i++)
+		bench_check(spyrert_free(b->dev, symbols[i]), "free");
+	bench_check(spyrert_program_unload(program), "unload");
 }
 
 /* The whole kernel: launch to result, check and timing pass included: a new program each round. */
@@ -120,7 +221,7 @@ void bench_ktir(struct bench *b)
 	int i;
 
 	for (i = 0; i < BENCH_ROUNDS; i++) {
-		product_load(b, &p, 64, 8192, 2048, (1ull << 32) + (uint64_t)i);
+		dl16_load(b, &p, 64, 8192, 2048, (1ull << 32) + (uint64_t)i);
 		product_fill(b, &p);
 		bench_sample("kernel-ktir", product_run(b, &p), 1);
 		product_free(b, &p);
@@ -144,7 +245,7 @@ void bench_guest_speedup(struct bench *b)
 
 	if (!m)
 		bench_die("out of memory");
-	product_load(b, &p, SIDE, SIDE, SIDE, 0);
+	dl16_load(b, &p, SIDE, SIDE, SIDE, 0);
 	bench_check(spyrert_host_alloc(b->dev, p.a_bytes, &ha), "pinned memory");
 	bench_check(spyrert_host_alloc(b->dev, p.b_bytes, &hb), "pinned memory");
 	bench_check(spyrert_host_alloc(b->dev, p.c_bytes, &hc), "pinned memory");
@@ -199,7 +300,7 @@ void bench_overlap(struct bench *b)
 	void *host;
 	int round, i, which;
 
-	product_load(b, &p, 1024, 1024, 1024, 0);
+	dl16_load(b, &p, 1024, 1024, 1024, 0);
 	product_fill(b, &p);
 	product_run(b, &p);
 	bench_check(spyrert_host_alloc(b->dev, OVERLAP_BYTES, &host), "pinned memory");

@@ -19,7 +19,10 @@ static const struct {
 	{ "overlap", bench_overlap },
 	{ "latency", bench_latency },
 	{ "submit", bench_submit },
-	{ "matmul", bench_matmul },
+	{ "matmul-dl16", bench_matmul },
+	{ "matmul-int8", bench_matmul_int8 },
+	{ "matmul-fp8", bench_matmul_fp8 },
+	{ "add-64m", bench_add },
 	{ "ktir", bench_ktir },
 	{ "guest-speedup", bench_guest_speedup },
 };
