@@ -311,6 +311,13 @@ static void test_list(void **state)
 
 /* --- Signals, waits, timestamps --------------------------------------------------------------- */
 
+/* A SIGNAL's response block is visible before its store, so that a fence is never seen without it. */
+static void signal_ok(struct ct_queue *q, struct spyre_cb cb)
+{
+	run_ok(q, cb);
+	assert_int_equal(ct_wait(q, q->tail - 1, CT_TIMEOUT_MS), 0);
+}
+
 static void test_signals(void **state)
 {
 	struct ct_ctx *x = context(1), *y = context(2);
@@ -334,10 +341,10 @@ static void test_signals(void **state)
 	for (i = 0; i < 1000 && !(ct_load(&b->status->parked) && ct_load(&c->status->parked)); i++)
 		usleep(1000);
 	assert_int_equal(ct_load(&b->status->parked), 1);
-	run_ok(a, ct_cb_sync(SPYRE_CB_SIGNAL, SPYRE_CB_F_HOST, at, 4));
+	signal_ok(a, ct_cb_sync(SPYRE_CB_SIGNAL, SPYRE_CB_F_HOST, at, 4));
 	assert_int_equal(ct_load64(word), 4);
 	assert_int_equal(ct_load(&b->status->done), 0);
-	run_ok(a, ct_cb_sync(SPYRE_CB_SIGNAL, SPYRE_CB_F_HOST, at, 5));
+	signal_ok(a, ct_cb_sync(SPYRE_CB_SIGNAL, SPYRE_CB_F_HOST, at, 5));
 	assert_int_equal(ct_wait(b, e, CT_TIMEOUT_MS), 0);
 	assert_int_equal(ct_wait(c, f, CT_TIMEOUT_MS), 0);
 	assert_int_equal(ct_load(&b->status->parked), 0);
@@ -361,7 +368,7 @@ static void test_signals(void **state)
 	assert_int_equal(ct_wait(b, e, CT_TIMEOUT_MS), 0);
 	/* Adds in card memory, waited for there. */
 	for (i = 0; i < 10; i++)
-		run_ok(a, ct_cb_sync(SPYRE_CB_SIGNAL, SPYRE_CB_F_ADD, DMVA + 64, 3));
+		signal_ok(a, ct_cb_sync(SPYRE_CB_SIGNAL, SPYRE_CB_F_ADD, DMVA + 64, 3));
 	run_ok(b, ct_cb_sync(SPYRE_CB_WAIT, 0, DMVA + 64, 30));
 	run_ok(b, ct_cb_copy(SPYRE_CB_DMAO, at, DMVA, 128));
 	assert_int_equal(word[8], 30);

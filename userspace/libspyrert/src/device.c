@@ -48,6 +48,7 @@ void rt_session_put(struct rt_session *s)
 	rt_memory_fini(s);
 	s->lib->be->close(s->be_dev);
 	pthread_mutex_destroy(&s->mem_lock);
+	pthread_mutex_destroy(&s->load_lock);
 	pthread_mutex_destroy(&s->prog_lock);
 	free(s);
 }
@@ -68,6 +69,7 @@ enum spyrert_status rt_session_open(struct spyrert_device *dev, const struct rt_
 	s->dev = dev;
 	pthread_mutex_init(&s->mem_lock, NULL);
 	pthread_mutex_init(&s->prog_lock, NULL);
+	pthread_mutex_init(&s->load_lock, NULL);
 	err = s->lib->be->open(s->lib->be_state, card, &s->be_dev, text, sizeof(text));
 	if (err) {
 		status = rt_fail(err == -EACCES || err == -EPERM ? SPYRERT_ERROR_PERMISSION :
@@ -103,6 +105,7 @@ fail_open:
 	s->lib->be->close(s->be_dev);
 fail:
 	pthread_mutex_destroy(&s->mem_lock);
+	pthread_mutex_destroy(&s->load_lock);
 	pthread_mutex_destroy(&s->prog_lock);
 	free(s);
 	return status;

@@ -238,6 +238,8 @@ static enum spyrert_status prepare(struct spyrert_device *dev, struct rt_session
 		return status;
 	}
 	p->hash = hash_plan(&p->plan);
+	/* Two loads of one program upload it once. */
+	pthread_mutex_lock(&s->load_lock);
 	pthread_mutex_lock(&s->prog_lock);
 	for (q = s->programs; q; q = q->next)
 		if (q->hash == p->hash && q->loads && same_plan(&q->plan, &p->plan))
@@ -246,21 +248,26 @@ static enum spyrert_status prepare(struct spyrert_device *dev, struct rt_session
 		q->loads++;
 		q->refs++;
 		pthread_mutex_unlock(&s->prog_lock);
+		pthread_mutex_unlock(&s->load_lock);
 		program_free(p);
 		p = q;
 		goto done;
 	}
+	/* The wait for the upload looks after all streams, and launches that end give programs up. */
+	pthread_mutex_unlock(&s->prog_lock);
 	status = rt_program_alloc(s, p->plan.bytes, &p->block);
 	if (!status)
 		status = upload(p);
 	if (status) {
-		pthread_mutex_unlock(&s->prog_lock);
+		pthread_mutex_unlock(&s->load_lock);
 		program_free(p);
 		return status;
 	}
+	pthread_mutex_lock(&s->prog_lock);
 	p->next = s->programs;
 	s->programs = p;
 	pthread_mutex_unlock(&s->prog_lock);
+	pthread_mutex_unlock(&s->load_lock);
 	rt_log(s->lib, RT_LOG_PROGRAM, "program at %#llx, %llu bytes, %u symbols",
 	       (unsigned long long)p->block->addr, (unsigned long long)p->plan.bytes, p->symbols);
 done:

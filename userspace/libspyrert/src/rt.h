@@ -7,10 +7,12 @@
  * in, so what is left over from a lost one stays valid to be destroyed.
  *
  * Locks, in the order in which they may nest:
+ *   session.load_lock	loading a program; held while its upload is waited for
  *   device.lock		the session pointer, lists of streams
  *   stream.lock		everything of one stream
  *   session.mem_lock	heaps, host regions, pending frees, event slots
- *   session.prog_lock	the program cache; nests outside stream.lock of the internal stream only
+ *   session.prog_lock	the program cache; never held while anything is waited for, as launches that
+ *			end in the meantime take it
  */
 #ifndef RT_H
 #define RT_H
@@ -113,7 +115,8 @@ struct rt_session {
 	pthread_mutex_t prog_lock;
 	struct spyrert_program *programs;
 
-	struct spyrert_stream *internal;	/* uploads; prog_lock */
+	pthread_mutex_t load_lock;
+	struct spyrert_stream *internal;	/* uploads; load_lock */
 };
 
 struct spyrert_device {
