@@ -32,4 +32,6 @@ $(ICOUNT_GUEST): $(ICOUNT_DIR)/start.o $(ICOUNT_DIR)/guest.o tests/icount/guest.
 
 CHECK_DEPS += $(ICOUNT_GUEST)
 CHECK_HOST += tests/icount/test_icount,$(B)
+# Linux boots slowly when instructions are counted.
+CHECK_HOST_FULL += tests/icount/test_linux,$(B)
 -include $(ICOUNT_DIR)/guest.d
