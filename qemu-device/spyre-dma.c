@@ -428,10 +428,7 @@ void *spyre_dma_map(void *opaque, uint64_t addr, uint64_t *len, bool write)
 		}
 	}
 	/* Waiting inside the RCU read section would hold up the whole emulator's grace periods. */
-	/* Whoever runs the card's slice has the big lock and waits: nobody could ask the IOMMU. */
-	if (iommu && s->sliced)
-		warn_report_once("%s: a virtual IOMMU does not work with -icount: DMA through it fails", s->name);
-	else if (iommu)
+	if (iommu)
 		p = iommu_map(s, addr, len, write);
 	if (!p)
 		trace_spyre_map_fail(s->name, addr, write);

@@ -91,7 +91,7 @@ static void spyre_raise(void *opaque, unsigned int v)
 	if (v >= SPYRE_MSI_VECTORS || qatomic_read(&s->dead))
 		return;
 	qatomic_or(&s->irq_pending, 1u << v);
-	/* Bottom halves run whenever the host comes to it: only virtual time has an order that repeats. */
+	/* Bottom halves run when the host comes to it: only virtual time has an order that repeats. */
 	if (s->sliced)
 		timer_mod_ns(s->raise_timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL));
 	else
@@ -672,6 +672,27 @@ static void spyre_gdb_read(void *opaque, const uint8_t *buf, int size)
 
 /* --- Life ------------------------------------------------------------------------------------- */
 
+/* Whoever runs the card's slice holds the big lock and waits: nobody could ask the IOMMU. */
+#define SPYRE_NO_IOMMU                                                             \
+	"the card does not go with -icount behind a virtual IOMMU, whose answers " \
+	"it could not wait for; start without the IOMMU, or without -icount"
+
+static bool spyre_behind_iommu(SpyreState *s)
+{
+	return pci_device_iommu_address_space(PCI_DEVICE(s)) != &address_space_memory;
+}
+
+/* An IOMMU that comes later on the command line than the card takes its place only then. */
+static void spyre_machine_done(Notifier *n, void *data)
+{
+	SpyreState *s = container_of(n, SpyreState, machine_done);
+
+	if (!spyre_behind_iommu(s))
+		return;
+	error_report("%s: " SPYRE_NO_IOMMU, s->name);
+	exit(EXIT_FAILURE);
+}
+
 static bool spyre_parse(SpyreState *s, struct spyre_card_config *cfg, Error **errp)
 {
 	static unsigned int count;
@@ -683,8 +704,13 @@ static bool spyre_parse(SpyreState *s, struct spyre_card_config *cfg, Error **er
 	}
 	s->sliced = icount_enabled();
 	if (s->sliced && s->timing && !strcmp(s->timing, "off")) {
-		error_setg(errp, "property timing=off does not go with -icount: completions have no time "
-				 "then that could repeat; use timing=virtual, or start without -icount");
+		error_setg(errp,
+			   "property timing=off does not go with -icount: completions have no time "
+			   "then that could repeat; use timing=virtual, or start without -icount");
+		return false;
+	}
+	if (s->sliced && spyre_behind_iommu(s)) {
+		error_setg(errp, SPYRE_NO_IOMMU);
 		return false;
 	}
 	if (s->accumulate && strcmp(s->accumulate, "fp32") && strcmp(s->accumulate, "dl16")) {
@@ -809,6 +835,10 @@ static void spyre_realize(PCIDevice *pdev, Error **errp)
 		return;
 	spyre_init_bars(s);
 	spyre_dma_realize(s);
+	if (s->sliced) {
+		s->machine_done.notify = spyre_machine_done;
+		qemu_add_machine_init_done_notifier(&s->machine_done);
+	}
 	if (qemu_chr_fe_backend_connected(&s->gdb))
 		qemu_chr_fe_set_handlers(&s->gdb, spyre_gdb_can_read, spyre_gdb_read, NULL, NULL, s,
 					 NULL, true);
@@ -821,6 +851,8 @@ static void spyre_exit(PCIDevice *pdev)
 	SpyreState *s = SPYRE(pdev);
 
 	trace_spyre_unrealize(s->name);
+	if (s->sliced)
+		qemu_remove_machine_init_done_notifier(&s->machine_done);
 	if (qemu_chr_fe_backend_connected(&s->gdb))
 		qemu_chr_fe_set_handlers(&s->gdb, NULL, NULL, NULL, NULL, NULL, NULL, false);
 	spyre_dma_unrealize(s);

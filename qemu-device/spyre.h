@@ -81,6 +81,7 @@ struct SpyreState {
 	QEMUTimer *irq_timer;
 	QEMUTimer *raise_timer;		/* with sliced: in place of irq_bh */
 	bool sliced;			/* -icount: the card runs inside its timer alone */
+	Notifier machine_done;		/* with sliced */
 	uint32_t irq_pending;	/* atomic: bit per vector */
 	uint64_t irq_delay;	/* injected: nanoseconds that the next interrupt is late */
 	bool irq_held;		/* irq_timer runs, and nothing is sent before it expires */

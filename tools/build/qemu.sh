@@ -126,7 +126,9 @@ build() {
 	fetch
 	tool_meson
 	sync_card "$dir/src"
-	if [ ! -e "$dir/build/build.ninja" ]; then
+	# The build of a cache that was copied or moved goes on with the sources of the old place.
+	if [ ! -e "$dir/build/build.ninja" ] ||
+	   ! grep -sqxF "SRC_PATH=$(cd "$dir/src" && pwd -P)" "$dir/build/config-host.mak"; then
 		say QEMU "configure"
 		rm -rf "$dir/build"
 		mkdir -p "$dir/build"
