@@ -376,7 +376,7 @@ static void explain(struct spyrert_device *dev, const char *dir, unsigned int na
 
 	CHECK(spyrert_device_get_props(dev, &props, sizeof(props)));
 	if (profile_read(dir, args, nargs, props.core_hz, 0, &p, err))
-		quit(3, "no profile: %s", err);
+		args_quit(3, "no profile: %s", err);
 	if (profiled && json) {
 		j = profile_json(&p);
 		json_dumpf(j, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12));
