@@ -116,6 +116,11 @@ void ras_cb(const struct queue *q, u32 entry, u32 kind, const struct spyre_rb *r
 		r.code = SPYRE_RAS_MEM_UE;
 	else if (rb->status == SPYRE_ERR_HW && kind != MCU_ENGINE_COMPUTE)
 		r.code = SPYRE_RAS_SOFT_FAIL;	/* the public name of the other is about compute */
+	if (rb->status == SPYRE_ERR_PROGRAM && rb->err_code == SPYRE_PE_RACE) {
+		/* Address 0 of core 0's LX is one. */
+		r.addr = rb->rb_hmierr_addr;
+		r.stuck[0] = rb->stuck[0];
+	}
 	log_line(LOG_WARN, "queue %u context %u entry %x: status %u code %x at %X syndrome %u",
 		 q->id, q->context, entry, rb->status, r.code, r.addr, r.syndrome);
 	if (rb->status == SPYRE_ERR_DEADLOCK)

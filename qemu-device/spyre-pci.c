@@ -717,6 +717,10 @@ static bool spyre_parse(SpyreState *s, struct spyre_card_config *cfg, Error **er
 		error_setg(errp, "property accumulate=%s is not one of fp32, dl16", s->accumulate);
 		return false;
 	}
+	if (s->check && strcmp(s->check, "none") && strcmp(s->check, "races")) {
+		error_setg(errp, "property check=%s is not one of none, races", s->check);
+		return false;
+	}
 	if (!s->on_error_text || !strcmp(s->on_error_text, "report")) {
 		s->on_error = SPYRE_ON_ERROR_REPORT;
 	} else if (!strcmp(s->on_error_text, "halt-card")) {
@@ -757,6 +761,7 @@ static bool spyre_parse(SpyreState *s, struct spyre_card_config *cfg, Error **er
 		.mcu_hz = s->mcu_hz,
 		.watchdog = s->watchdog,
 		.accumulate_dl16 = s->accumulate && !strcmp(s->accumulate, "dl16"),
+		.check_races = s->check && !strcmp(s->check, "races"),
 		.cores = s->cores,
 	};
 	/* Not a string: all of its bytes may be used. */
@@ -920,6 +925,7 @@ static const Property spyre_properties[] = {
 	DEFINE_PROP_UINT32("threads", SpyreState, threads, 0),
 	DEFINE_PROP_STRING("timing", SpyreState, timing),
 	DEFINE_PROP_STRING("accumulate", SpyreState, accumulate),
+	DEFINE_PROP_STRING("check", SpyreState, check),
 	DEFINE_PROP_UINT32("soc-hz", SpyreState, soc_hz, SPYRE_SOC_HZ),
 	DEFINE_PROP_UINT32("core-hz", SpyreState, core_hz, SPYRE_CORE_HZ),
 	DEFINE_PROP_UINT32("mcu-hz", SpyreState, mcu_hz, SPYRE_MCU_HZ),
@@ -939,6 +945,7 @@ static const char *const spyre_descriptions[][2] = {
 	{ "timing",
 	  "virtual: completions at their modelled time (default); off: when the work is done" },
 	{ "accumulate", "Matrix products: fp32 sums (default), or dl16: chunks of 64 in DL16" },
+	{ "check", "none (default), or races: a job with accesses that nothing orders fails; slow" },
 	{ "soc-hz", "SoC counter frequency, 1 MHz to 4 GHz" },
 	{ "core-hz", "Core clock, 1 MHz to 4 GHz" },
 	{ "mcu-hz", "Management core clock, which its mcycle counts, 1 MHz to 4 GHz" },

@@ -106,6 +106,7 @@ struct SpyreState {
 	uint32_t threads;
 	char *timing;
 	char *accumulate;
+	char *check;
 	uint32_t soc_hz, core_hz, mcu_hz;
 	char *serial;
 	uint64_t aperture;

@@ -66,6 +66,7 @@ static void usage(FILE *out)
 	      "  -l, --list              list the tensors and stop\n"
 	      "  -b, --backend NAME      drm or model (default: SPYRERT_BACKEND, or drm)\n"
 	      "  -d, --device N          card (default 0)\n"
+	      "  -r, --check-races       refuse jobs with accesses that nothing orders (model only)\n"
 	      "  -h, --help              this text\n"
 	      "\n"
 	      "Tensors without --in start as zeros. Exit status: 0 done and equal, 1 a\n"
@@ -418,6 +419,7 @@ int main(int argc, char **argv)
 						 { "list", no_argument, NULL, 'l' },
 						 { "backend", required_argument, NULL, 'b' },
 						 { "device", required_argument, NULL, 'd' },
+						 { "check-races", no_argument, NULL, 'r' },
 						 { "help", no_argument, NULL, 'h' },
 						 { 0 } };
 	struct { int option; char *arg; } later[3 * MAX_ARGS];
@@ -427,12 +429,12 @@ int main(int argc, char **argv)
 	struct spyrert_program *prog;
 	struct spyrert_device *dev;
 	double tolerance = 0;
-	bool list = false, equal = true, profiled = false, json = false;
+	bool list = false, equal = true, profiled = false, json = false, races = false;
 	const char *timeline = NULL;
 	struct spyrert *lib;
 	int c, device = 0;
 
-	while ((c = getopt_long(argc, argv, "i:o:v:t:s:T:pjx:lb:d:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "i:o:v:t:s:T:pjx:lb:d:rh", options, NULL)) != -1) {
 		switch (c) {
 		case 'i':
 		case 'o':
@@ -468,6 +470,9 @@ int main(int argc, char **argv)
 			break;
 		case 'd':
 			device = (int)args_number("--device", optarg, 0, 1000);
+			break;
+		case 'r':
+			races = true;
 			break;
 		case 'h':
 			usage(stdout);
@@ -522,6 +527,16 @@ int main(int argc, char **argv)
 					   : &t->ref) = value;
 	}
 
+	if (races) {
+		const char *env = getenv("SPYRERT_BACKEND");
+		const char *used = backend && *backend ? backend : env && *env ? env : "drm";
+
+		if (strcmp(used, "model"))
+			args_quit(2,
+				  "--check-races is of the card in this process: give --backend "
+				  "model; a card in a machine has the property check=races");
+		setenv("SPYRERT_MODEL_CHECK", "races", 1);
+	}
 	CHECK(spyrert_init(backend, &lib));
 	CHECK(spyrert_device_open(lib, device, &dev));
 	CHECK(spyrert_activity_subscribe(dev, on_activity, NULL));

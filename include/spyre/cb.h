@@ -241,7 +241,7 @@ struct spyre_rb {
 	spyre_le64 cycles;		/* COMPUTE: modelled core cycles */
 	spyre_le64 bytes;		/* bytes moved */
 	spyre_le64 ts4;			/* 64-bit SoC counter at TS4 */
-	spyre_le32 nstuck;		/* DEADLOCK: units that could not advance */
+	spyre_le32 nstuck;		/* DEADLOCK: units that could not advance; of a race see isa.h */
 	struct spyre_stuck stuck[3];	/* the first of them */
 	spyre_le32 valid;		/* written last: index of the entry + 1 */
 };

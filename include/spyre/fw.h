@@ -333,7 +333,7 @@ struct spyre_msg_ras {
 	spyre_le16 err_unit;
 	/*
 	 * DEADLOCK: a job with more than four stuck units sends one record for every four of them, up to
-	 * 16 records; nstuck is the total, err_pc the number of the first one in this record.
+	 * 16 records; nstuck is the total, err_pc the number of the first one in this record. A race: see isa.h.
 	 */
 	spyre_le32 nstuck;
 	struct spyre_stuck stuck[4];

@@ -380,6 +380,20 @@ enum spyre_prog_err {
 	SPYRE_PE_GROUP_MISMATCH = 44,	/* members of a multicast disagree on address or burst */
 	SPYRE_PE_FIFO_LEFT = 45,	/* words left in a FIFO, or a tag not at 0, when all units returned */
 	SPYRE_PE_CORE = 46,		/* STC to a core outside the job */
+	SPYRE_PE_RACE = 47,		/* nothing orders two accesses to a word; only with the card property check=races */
 };
+
+/*
+ * Response block and RAS record of a RACE: err_* name one access, stuck[0] the other one, with nstuck 1: core, unit and
+ * pc, .waits holds enum spyre_race_place, .number which of the two write. rb_hmierr_addr is where, a multiple of 128:
+ * a DMVA; of LX core << 24 | LX address; of L0 the address in that of err_core and the corelet of err_unit.
+ */
+enum spyre_race_place {
+	SPYRE_RACE_MEMORY = 16,
+	SPYRE_RACE_LX = 17,
+	SPYRE_RACE_L0 = 18,
+};
+#define SPYRE_RACE_WRITES	0x1u	/* the access of err_* does */
+#define SPYRE_RACE_OTHER_WRITES	0x2u	/* that of stuck[0] does */
 
 #endif

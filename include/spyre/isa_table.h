@@ -465,6 +465,7 @@ static const struct isa_err {
 	ISA_E(GROUP_MISMATCH, "members of a multicast disagree on address or burst"),
 	ISA_E(FIFO_LEFT, "words were left in a FIFO, or a tag not at 0, at the end"),
 	ISA_E(CORE, "store to a core outside the job"),
+	ISA_E(RACE, "no FIFO and no tag orders two accesses to a word, of which one writes"),
 #undef ISA_E
 };
 

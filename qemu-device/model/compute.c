@@ -64,6 +64,7 @@ int compute_init(struct spyre_card *c)
 		.soc_hz = c->cfg.soc_hz,
 		.watchdog = c->cfg.watchdog,
 		.accumulate_dl16 = c->cfg.accumulate_dl16,
+		.check_races = c->cfg.check_races,
 	};
 
 	c->soc_mem.opaque = c;

@@ -416,6 +416,10 @@ static bool prepare(struct spyre_soc *soc, struct spyre_soc_time *time, struct s
 		soc->job = NULL;
 		return false;
 	}
+	if (soc->cfg.check_races && !soc->profile && !spyre_race_job(soc, rb)) {
+		soc->job = NULL;
+		return false;
+	}
 	return true;
 }
 

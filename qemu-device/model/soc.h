@@ -41,6 +41,7 @@ struct spyre_soc_config {
 	uint32_t core_hz, soc_hz;
 	uint64_t watchdog;	/* core cycles, card's cap */
 	bool accumulate_dl16;	/* PT sums chunks of 64 k in DL16 (pt.h); false: fp32 throughout */
+	bool check_races;	/* prepare() refuses jobs with a race: PROGRAM, SPYRE_PE_RACE (isa.h) */
 };
 
 struct spyre_soc *spyre_soc_new(const struct spyre_soc_config *cfg);

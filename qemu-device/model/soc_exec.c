@@ -210,24 +210,6 @@ static void lx_write(struct core *c, uint64_t addr, uint64_t bytes, bool whole)
 	}
 }
 
-/* addr and addr + (n - 1) * stride are inside, aligned. */
-static enum spyre_prog_err local_range(uint64_t addr, uint32_t n, int64_t stride, uint64_t size)
-{
-	int64_t last;
-
-	if (addr % WORD)
-		return SPYRE_PE_ALIGN;
-	if (addr >= size)
-		return SPYRE_PE_LX_RANGE;
-	last = (int64_t)addr + (int64_t)(n - 1) * stride;
-	return last < 0 || last >= (int64_t)size ? SPYRE_PE_LX_RANGE : SPYRE_PE_NONE;
-}
-
-static uint64_t local_addr(const struct seq *s, const struct job_insn *i)
-{
-	return s->reg[i->a] + (i->b < SPYRE_REGS ? s->reg[i->b] : 0);
-}
-
 /*
  * Members of a multicast each load for themselves: the words are the same, since a program that changes
  * them meanwhile has a race. What is left of the rendezvous is that all members name the same words, in the
@@ -287,8 +269,8 @@ static enum step do_l3(struct core *c, struct unit *u, const struct job_insn *i)
 	const struct spyre_soc_mem *mem = c->soc->req.mem;
 	bool write = i->op == SPYRE_OP_L3_STU;
 	enum spyre_hmi_mode mode = write ? SPYRE_HMI_STORE : SPYRE_HMI_LOAD;
-	uint64_t lx = local_addr(&u->s, i), ear = u->s.reg[i->c], bytes = i->n * (uint64_t)WORD, len, at;
-	enum spyre_prog_err err = local_range(lx, i->n, WORD, SPYRE_LX_SIZE);
+	uint64_t lx = seq_local_addr(&u->s, i), ear = u->s.reg[i->c], bytes = i->n * (uint64_t)WORD, len, at;
+	enum spyre_prog_err err = seq_local_range(lx, i->n, WORD, SPYRE_LX_SIZE);
 	enum spyre_syndrome syn;
 	uint8_t *p;
 
@@ -305,7 +287,7 @@ static enum step do_l3(struct core *c, struct unit *u, const struct job_insn *i)
 
 		if (core >= 32 || !(c->soc->job->core_mask & 1u << core))
 			return prog_fault(u, SPYRE_PE_CORE);
-		err = local_range(to, i->n, WORD, SPYRE_LX_SIZE);
+		err = seq_local_range(to, i->n, WORD, SPYRE_LX_SIZE);
 		if (err)
 			return prog_fault(u, err);
 		o = &c->soc->core[core];
@@ -530,12 +512,12 @@ static enum step do_local(struct core *c, struct unit *u, const struct job_insn 
 	bool l0 = kind == SPYRE_UNIT_L0LU || kind == SPYRE_UNIT_L0SU;
 	uint8_t *base = l0 ? cl->l0 : c->lx, *p, *q;
 	struct fifo *f = &cl->fifo[i->d];
-	uint64_t addr = local_addr(&u->s, i);
+	uint64_t addr = seq_local_addr(&u->s, i);
 	enum spyre_prog_err err;
 	uint32_t n, k;
 
 	if (!u->done) {
-		err = local_range(addr, i->n, i->imm, l0 ? SPYRE_L0_SIZE : SPYRE_LX_SIZE);
+		err = seq_local_range(addr, i->n, i->imm, l0 ? SPYRE_L0_SIZE : SPYRE_LX_SIZE);
 		if (err)
 			return prog_fault(u, err);
 		if (kind == SPYRE_UNIT_LXLU) {

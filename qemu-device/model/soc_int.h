@@ -198,6 +198,13 @@ struct spyre_time_probe {
 };
 void spyre_time_probes(struct spyre_soc *soc, struct spyre_time_probe *probes, unsigned int n);
 
+/*
+ * soc_race.c: true when FIFOs and tags order all accesses of the prepared job to LX, L0 and memory. Else false with rb
+ * filled: PROGRAM with SPYRE_PE_RACE (isa.h), CANCELLED, or INTERNAL when memory ran out. Addresses and control flow
+ * do not depend on data, so nothing is moved or changed.
+ */
+bool spyre_race_job(struct spyre_soc *soc, struct spyre_rb *rb);
+
 /* soc.c */
 void spyre_soc_fail(struct spyre_rb *rb, enum spyre_status status, enum spyre_prog_err code, unsigned int core,
 		    unsigned int unit, uint32_t pc);

@@ -102,4 +102,23 @@ static inline bool seq_control(struct seq *s, const struct job_insn *i)
 	return true;
 }
 
+/* Where a load or store of LX or L0 begins. */
+static inline uint64_t seq_local_addr(const struct seq *s, const struct job_insn *i)
+{
+	return s->reg[i->a] + (i->b < SPYRE_REGS ? s->reg[i->b] : 0);
+}
+
+/* Whether addr and addr + (n - 1) * stride are sticks of a scratchpad of so many bytes. */
+static inline enum spyre_prog_err seq_local_range(uint64_t addr, uint32_t n, int64_t stride, uint64_t size)
+{
+	int64_t last;
+
+	if (addr % SPYRE_STICK)
+		return SPYRE_PE_ALIGN;
+	if (addr >= size)
+		return SPYRE_PE_LX_RANGE;
+	last = (int64_t)addr + (int64_t)(n - 1) * stride;
+	return last < 0 || last >= (int64_t)size ? SPYRE_PE_LX_RANGE : SPYRE_PE_NONE;
+}
+
 #endif

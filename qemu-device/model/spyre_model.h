@@ -80,6 +80,7 @@ struct spyre_card_config {
 	uint32_t soc_hz, core_hz, mcu_hz;	/* SPYRE_HZ_MIN to SPYRE_HZ_MAX, 0: defaults of hw.h */
 	uint64_t watchdog;		/* cap of a program's modelled core cycles, 0: 2^40 */
 	bool accumulate_dl16;		/* PT sums chunks of 64 k in DL16; false: in fp32 */
+	bool check_races;		/* compute jobs with a race fail: PROGRAM, SPYRE_PE_RACE (isa.h) */
 	uint32_t cores;			/* mask of cores present, 0: all 32 */
 	char serial[16];
 };

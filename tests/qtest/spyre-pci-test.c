@@ -251,6 +251,7 @@ static void test_refused(void)
 	BADPROP("aperture=64M", "aperture", "256M");
 	BADPROP("threads=100000", "threads", "100000", "256");
 	BADPROP("timing=fast", "timing", "fast", "virtual", "off");
+	BADPROP("check=everything", "check", "everything", "none", "races");
 	BADPROP("on-error=explode", "on-error", "explode", "report", "halt-card", "stop-vm");
 	BADPROP("soc-hz=5", "soc-hz", "5", "1000000");
 	BADPROP("core-hz=4294967295", "core-hz", "4000000000");

@@ -444,6 +444,45 @@ static void test_compute_ecc(void **state)
 	}
 }
 
+/* With check_races: both accesses of a race are in the response block and in the record, also at address 0 of LX. */
+static void test_race(void **state)
+{
+	struct spyre_card_config cfg = { .memory = 1ull << 30, .aperture = 1ull << 31, .mem_fd = -1, .check_races = true };
+	struct spyreprog_job *job = spyreprog_job_new();
+	int p, su, u;
+	const struct spyre_rb *rb;
+	struct spyre_msg m;
+	struct spyre_msg_ras *ras = (void *)m.body;
+
+	assert_int_equal(teardown(state), 0);
+	config = &cfg;
+	assert_int_equal(setup(state), 0);
+	config = NULL;
+	p = spyreprog_job_program(job, SPYRE_UNIT_L3LU);
+	sp_l3(job, p, SPYRE_OP_L3_LDU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 1, 0, 0, 0);
+	u = spyreprog_job_unit(job, 0, SPYRE_UNIT_L3LU, 0, p);
+	spyreprog_job_init(job, u, SPYRE_EAR0, SPYRE_NO_SYMBOL, DMVA);
+	su = spyreprog_job_program(job, SPYRE_UNIT_L3SU);
+	sp_addimm(job, su, SPYRE_EAR0, 4096);
+	sp_l3(job, su, SPYRE_OP_L3_STU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 1, 0, 0, 0);
+	u = spyreprog_job_unit(job, 0, SPYRE_UNIT_L3SU, 0, su);
+	spyreprog_job_init(job, u, SPYRE_EAR0, SPYRE_NO_SYMBOL, DMVA);
+	load(job);
+	rb = run();
+	assert_int_equal(rb->status, SPYRE_ERR_PROGRAM);
+	assert_int_equal(rb->err_code, SPYRE_PE_RACE);
+	assert_int_equal(rb->nstuck, 1);
+	assert_int_equal(ct_event(card, SPYRE_MSG_EVT_RAS, &m, CT_TIMEOUT_MS), 0);
+	assert_int_equal(ras->status, SPYRE_ERR_PROGRAM);
+	assert_int_equal(ras->err_code, SPYRE_PE_RACE);
+	assert_int_equal(ras->addr, 0);
+	assert_int_equal(ras->nstuck, 1);
+	assert_memory_equal(&ras->stuck[0], &rb->stuck[0], sizeof(ras->stuck[0]));
+	assert_int_equal(ras->stuck[0].waits, SPYRE_RACE_LX);
+	assert_int_equal(ras->err_unit + ras->stuck[0].unit, SPYRE_UNIT_L3LU + SPYRE_UNIT_L3SU);
+	assert_int_equal(ras->err_pc + ras->stuck[0].pc, 1);
+}
+
 /*
  * Reads of memory that nobody wrote give zeros and leave the hole a hole: fetch, symbols, loads and the copy
  * unit. What the job itself stores there is read back.
@@ -671,6 +710,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_cancelled, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hardware_faults, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compute_ecc, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_race, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hole_rewritten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lx_parity, setup, teardown),

@@ -226,6 +226,8 @@ static const char *compare(const struct ref_program *p, struct env *e, const str
 		e[i].soc->vec = v[i].vec;
 		e[i].soc->pt = v[i].pt;
 		e[i].soc->cfg.accumulate_dl16 = job->accumulate_dl16;
+		/* Results do not depend on the order of units: nothing in them races. */
+		e[i].soc->cfg.check_races = !i && seed % 4 == 0;
 		t = seconds();
 		env_run(&e[i], p->symbols, p->nsymbols);
 		spent[1] += seconds() - t;

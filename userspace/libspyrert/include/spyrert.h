@@ -102,7 +102,8 @@ uint32_t spyrert_version(void);
  * SPYRERT_FIRMWARE, the firmware image (else spyre/spyre-dd2-1.fw in firmware/ below or beside the
  * library's folder, or in /lib/firmware); SPYRERT_MODEL_CARDS, SPYRERT_MODEL_MEMORY (bytes, or with
  * K, M, G), SPYRERT_MODEL_THREADS, SPYRERT_MODEL_TIMING (virtual or off),
- * SPYRERT_MODEL_ACCUMULATE (fp32, or dl16: matrix products sum chunks of 64 in DL16).
+ * SPYRERT_MODEL_ACCUMULATE (fp32, or dl16: matrix products sum chunks of 64 in DL16),
+ * SPYRERT_MODEL_CHECK (none, or races: jobs with a race fail, and the error names both accesses).
  */
 enum spyrert_status spyrert_init(const char *backend, struct spyrert **lib);
 
@@ -836,7 +837,11 @@ enum spyrert_status spyrert_stream_nop(struct spyrert_stream *stream);
 
 /* --- Errors --------------------------------------------------------------------------------- */
 
-/* A unit that could not advance when its job deadlocked. */
+/*
+ * A unit that could not advance when its job deadlocked. Of a race (err_code SPYRE_PE_RACE of
+ * spyre/isa.h) the other access: .waits is enum spyre_race_place, .number SPYRE_RACE_*, and .addr of
+ * the record the word.
+ */
 struct spyrert_stuck {
 	uint32_t core;
 	uint32_t unit;		/* enum spyre_unit */

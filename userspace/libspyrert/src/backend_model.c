@@ -116,6 +116,7 @@ struct model_state {
 	unsigned int threads;
 	bool timing_off;
 	bool accumulate_dl16;
+	bool check_races;
 	uint8_t *image;
 	size_t image_size;
 	struct model_card *cards[MAX_CARDS];
@@ -468,6 +469,7 @@ static int card_get(struct model_state *s, int number, struct model_card **out, 
 		.threads = s->threads,
 		.timing_off = s->timing_off,
 		.accumulate_dl16 = s->accumulate_dl16,
+		.check_races = s->check_races,
 	};
 	pthread_condattr_t attr;
 	struct model_card *c;
@@ -697,6 +699,16 @@ static int model_init(void **state, char *text, size_t size)
 		if (!s->accumulate_dl16 && strcmp(env, "fp32")) {
 			snprintf(text, size,
 				 "SPYRERT_MODEL_ACCUMULATE is '%s'; it must be fp32 or dl16", env);
+			ret = -EINVAL;
+			goto fail;
+		}
+	}
+	env = getenv("SPYRERT_MODEL_CHECK");
+	if (env && *env) {
+		s->check_races = !strcmp(env, "races");
+		if (!s->check_races && strcmp(env, "none")) {
+			snprintf(text, size,
+				 "SPYRERT_MODEL_CHECK is '%s'; it must be none or races", env);
 			ret = -EINVAL;
 			goto fail;
 		}

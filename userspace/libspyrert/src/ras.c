@@ -47,6 +47,11 @@ static const struct ras_text {
 	  "Report the firmware log." },
 };
 
+static bool is_race(uint32_t status, uint32_t code)
+{
+	return status == SPYRE_ERR_PROGRAM && code == SPYRE_PE_RACE;
+}
+
 static void unpack_stuck(struct spyrert_ras *out, const struct drm_spyre_ras *in, uint32_t first)
 {
 	uint32_t i, n = in->nstuck > first ? in->nstuck - first : 0;
@@ -102,8 +107,8 @@ void rt_ras_from_drm(struct spyrert_ras *out, const struct drm_spyre_ras *in)
 	out->err_unit = in->err_unit;
 	out->queue = in->queue;
 	out->nstuck = in->nstuck;
-	if (in->code == SPYRE_RAS_DEADLOCK)
-		unpack_stuck(out, in, in->err_pc);
+	if (in->code == SPYRE_RAS_DEADLOCK || is_race(in->status, in->err_code))
+		unpack_stuck(out, in, in->code == SPYRE_RAS_DEADLOCK ? in->err_pc : 0);
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i].code == in->code)
 			t = &texts[i];
@@ -155,7 +160,19 @@ RT_PUBLIC int spyrert_ras_format(const struct spyrert_ras *r, char *buf, size_t 
 	if (r->err_code && r->err_core != 0xffff)
 		PUT(",\"core\":%u,\"unit\":\"%s\",\"corelet\":%u", r->err_core,
 		    isa_unit_name(r->err_unit & 0xff), r->err_unit >> 8);
-	if (r->nstuck) {
+	if (is_race(r->card_status, r->err_code) && r->nstuck_listed) {
+		const struct spyrert_stuck *s = &r->stuck[0];
+
+		PUT(",\"race\":{\"place\":\"%s\",\"address\":\"0x%llx\",\"writes\":%s,\"core\":%u,"
+		    "\"unit\":\"%s\",\"corelet\":%u,\"pc\":%u,\"other_writes\":%s}",
+		    s->waits == SPYRE_RACE_LX	? "LX"
+		    : s->waits == SPYRE_RACE_L0 ? "L0"
+						: "memory",
+		    (unsigned long long)r->addr,
+		    s->number & SPYRE_RACE_WRITES ? "true" : "false", s->core,
+		    isa_unit_name(s->unit), s->corelet, s->pc,
+		    s->number & SPYRE_RACE_OTHER_WRITES ? "true" : "false");
+	} else if (r->nstuck) {
 		PUT(",\"nstuck\":%u,\"stuck\":[", r->nstuck);
 		for (i = 0; i < r->nstuck_listed; i++) {
 			const struct spyrert_stuck *s = &r->stuck[i];

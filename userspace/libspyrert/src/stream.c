@@ -302,6 +302,32 @@ static void find_ras(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 	free(raw);
 }
 
+/* Both accesses of a race: who, at which instruction, and which of them writes. */
+static void describe_race(const struct spyre_rb *rb, char *text, size_t size)
+{
+	static const char *const does[] = { "reads", "writes" };
+	const struct spyre_stuck *o = &rb->stuck[0];
+	uint64_t addr = le64toh(rb->rb_hmierr_addr);
+	unsigned int unit = le16toh(rb->err_unit);
+	char where[80];
+
+	if (o->waits == SPYRE_RACE_LX)
+		snprintf(where, sizeof(where), "LX of core %u at %#x", (unsigned int)(addr >> 24),
+			 (unsigned int)(addr & 0xffffff));
+	else
+		snprintf(where, sizeof(where), "%s at %#" PRIx64,
+			 o->waits == SPYRE_RACE_L0 ? "L0" : "memory", addr);
+	snprintf(text, size,
+		 ": core %u %s corelet %u at instruction %u %s, "
+		 "core %u %s corelet %u at instruction %u %s",
+		 le16toh(rb->err_core), isa_unit_name(unit & 0xff), unit >> 8, le32toh(rb->err_pc),
+		 does[!!(o->number & SPYRE_RACE_WRITES)], o->core, isa_unit_name(o->unit & 0x7f),
+		 o->unit >> 7, le32toh(o->pc), does[!!(o->number & SPYRE_RACE_OTHER_WRITES)]);
+	size -= strlen(text);
+	text += strlen(text);
+	snprintf(text, size, " %s", where);
+}
+
 static void describe(struct spyrert_stream *st, struct spyrert_error_info *e, uint32_t entry,
 		     const struct spyre_rb *rb)
 {
@@ -357,6 +383,13 @@ static void describe(struct spyrert_stream *st, struct spyrert_error_info *e, ui
 		if (!rb)
 			break;
 		PUT(": %s", isa_err_text(code));
+		if (code == SPYRE_PE_RACE) {
+			char both[240];
+
+			describe_race(rb, both, sizeof(both));
+			PUT("%s", both);
+			break;
+		}
 		if (core < SPYRE_CORES)
 			PUT(", core %u", core);
 		if ((unit & 0xff) < SPYRE_UNITS && code >= SPYRE_PE_OPCODE)
