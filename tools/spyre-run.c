@@ -389,16 +389,16 @@ static void explain(struct spyrert_device *dev, const char *dir, unsigned int na
 		phases = trace_phases(&trace, &p, &drawn);
 		profile_free(&p);
 		if (profile_read(dir, args, nargs, props.core_hz, phases, &p, err))
-			quit(3, "no profile: %s", err);
+			args_quit(3, "no profile: %s", err);
 		for (n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
 			;
 		for (base = dir + n; base > dir && base[-1] != '/'; base--)
 			;
 		snprintf(name, sizeof(name), "%.*s", (int)(dir + n - base), base);
 		if (trace.lost)
-			quit(3, "%s: out of memory", timeline);
+			args_quit(3, "%s: out of memory", timeline);
 		if (trace_write(timeline, &trace, &p, drawn, name, props.soc_hz))
-			quit(3, "cannot write %s: %s", timeline, strerror(errno));
+			args_quit(3, "cannot write %s: %s", timeline, strerror(errno));
 	}
 	free(trace.records);
 	profile_free(&p);
@@ -482,7 +482,7 @@ int main(int argc, char **argv)
 			  "DIR, the SpyreCode directory to run, is missing" :
 			  "only one DIR can be given");
 	if (json && !profiled)
-		quit(2, "--json is the form of --profile: give both");
+		args_quit(2, "--json is the form of --profile: give both");
 	read_plan(argv[optind]);
 	if (list) {
 		if (!ntensors)
