@@ -229,7 +229,8 @@ static void load(struct spyrert_device *dev, const struct tensor *t)
 				args_quit(3, "%s holds %c%u; tensor %s needs i%u", t->in, a.type,
 				     a.bytes, t->name, want);
 			if (t->weights)
-				spyregen_pack_weights_int8(host, a.data, t->rows, t->cols, t->cols);
+				spyregen_pack_weights_int(host, t->format, a.data, t->rows,
+							  t->cols, t->cols);
 			else
 				spyregen_pack_int(host, t->format, a.data, t->rows, t->cols,
 						  t->cols);

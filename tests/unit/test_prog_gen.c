@@ -251,7 +251,7 @@ static void test_matmul_int8(void **state)
 			sym[2] = alloc(&mem, cb, &hc);
 			sym[3] = alloc(&mem, spyregen_bytes(SPYRE_IEEE_INT32, 1, n), &hv);
 			spyregen_pack_int(ha, SPYRE_SENINT8, a, m, k, k);
-			spyregen_pack_weights_int8(hb, b, k, n, n);
+			spyregen_pack_weights_int(hb, SPYRE_SENINT8, b, k, n, n);
 			spyregen_pack_int(hv, SPYRE_IEEE_INT32, bv, 1, n, n);
 			job = spyregen_matmul(&mm, err);
 			if (!job)

@@ -408,10 +408,10 @@ static void test_refuses(void **state)
 	e.op = SPYREGEN_IADD;
 	assert_null(spyregen_elementwise(&e, err));
 	assert_non_null(strstr(err, "IEEE_INT32 in"));
-	e.op = SPYREGEN_COPY;
+	e.op = SPYREGEN_ABS;
 	e.in = SPYRE_IEEE_INT32;
 	assert_null(spyregen_elementwise(&e, err));
-	assert_non_null(strstr(err, "formats"));
+	assert_non_null(strstr(err, "formats IEEE_INT32 in"));
 	assert_null(spyregen_column(&c, err));
 	assert_non_null(strstr(err, "at least 1"));
 	c.m = 1u << 30;

@@ -5,14 +5,14 @@
  * order of arithmetic.
  *
  * Layout "sticks". A matrix of R rows and C columns lies in columns of sticks: element (r, c) is at
- * place ((c / W) * R' + r) * W + c % W, with W = 64 (128 for 8-bit formats) and
- * R' = spyregen_rows(R). So what one column of PT tiles needs of 128 rows is one run of words, and
- * a result is the next product's operand as it lies. A row of a column is one stick in 8- and
- * 16-bit formats, two in 32-bit ones. Padding columns may hold any finite number (reductions skip
+ * place ((c / W) * R' + r) * W + c % W, with W = 64 (128 for 8-bit formats, 256 for SENINT4, whose
+ * even places are the low halves of bytes) and R' = spyregen_rows(R). So what one column of PT tiles needs of 128 rows is one run of words, and
+ * a result is the next product's operand as it lies. A row of a column is one stick in formats
+ * of up to 16 bits, two in 32-bit ones, SEN18F_FP24 being one too. Padding columns may hold any finite number (reductions skip
  * them, products multiply them with weights of 0); padding rows may hold anything.
  *
  * Layout "weights" (right operand of products, K x N): the same with W = 64 for every format and
- * R' = K rounded up to 64 (128 for 8-bit formats); all padding is 0. One 8 KiB run is one XRF tile.
+ * R' = K rounded up to 64 (128 for 8-bit formats, 256 for SENINT4); all padding is 0. One 8 KiB run is one XRF tile.
  */
 #ifndef SPYREGEN_H
 #define SPYREGEN_H
@@ -34,8 +34,8 @@ uint64_t spyregen_weight_bytes(enum spyre_format fmt, uint64_t k, uint64_t n);
 
 /*
  * Between row-major host fp32 (ld elements from row to row) and the card's layout, converting;
- * padding is written as 0. Formats SEN169_FP16, IEEE_FP16, BFLOAT16, IEEE_FP32, and fp8; the integer forms
- * take SENINT8 and IEEE_INT32, whose host elements are int8_t and int32_t.
+ * padding is written as 0. All floating-point formats. The integer forms take SENINT8 and SENINT4,
+ * whose host elements are int8_t (saturating in SENINT4), and IEEE_INT32, where they are int32_t.
  */
 void spyregen_pack(void *dst, enum spyre_format fmt, const float *src, uint64_t rows, uint64_t cols,
 		   uint64_t ld);
@@ -47,7 +47,9 @@ void spyregen_pack_int(void *dst, enum spyre_format fmt, const void *src, uint64
 		       uint64_t cols, uint64_t ld);
 void spyregen_unpack_int(void *dst, uint64_t ld, const void *src, enum spyre_format fmt,
 			 uint64_t rows, uint64_t cols);
-void spyregen_pack_weights_int8(void *dst, const int8_t *src, uint64_t k, uint64_t n, uint64_t ld);
+/* SENINT8 or SENINT4. */
+void spyregen_pack_weights_int(void *dst, enum spyre_format fmt, const int8_t *src, uint64_t k,
+			       uint64_t n, uint64_t ld);
 /* Rounds host values to what the format can hold, as packing does. */
 void spyregen_round(float *v, size_t count, enum spyre_format fmt);
 
@@ -101,7 +103,7 @@ struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *er
 
 enum spyregen_op {
 	/* out = f(a) */
-	SPYREGEN_COPY, /* converts when formats differ */
+	SPYREGEN_COPY, /* converts when formats differ, between any two */
 	SPYREGEN_OP_RELU,
 	SPYREGEN_OP_GELU,
 	SPYREGEN_OP_SIGMOID,
@@ -163,7 +165,9 @@ unsigned int spyregen_operands(enum spyregen_op op);
 /*
  * Elementwise on matrices of one shape and layout, padding included. Symbols: 0: a, 1: b (binary
  * operations only), last: out; FILL has out alone. Formats: 16-bit ones and IEEE_FP32, where the
- * operation does not say IEEE_INT32.
+ * operation does not say IEEE_INT32; COPY takes all. It goes from integers to floating point and back
+ * as I2F and F2I do and saturates in narrow integers; padding columns that the operand's layout has
+ * not become 0, and others may overflow as any number does. At most 2^35 elements.
  */
 struct spyregen_elementwise {
 	enum spyregen_op op;
