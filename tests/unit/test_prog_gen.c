@@ -18,7 +18,7 @@ static void matmul(uint32_t m, uint32_t n, uint32_t k, enum spyre_format in, enu
 		   bool bias, enum spyregen_act act, uint32_t cores, uint32_t flags)
 {
 	struct spyregen_matmul mm = { m, n, k, in, out, bias, act, cores, flags, split_m, split_n,
-				       0, 0 };
+				       0, 0, 0 };
 	bool exact = act <= SPYREGEN_RELU;
 	float *a, *b, *bv, *c, *got;
 	struct spyreprog_job *job;
@@ -227,6 +227,7 @@ static void test_matmul_int8(void **state)
 						      SPYRE_IEEE_INT32,
 						      bias,
 						      bias ? SPYREGEN_RELU : SPYREGEN_NONE,
+						      0,
 						      0,
 						      0,
 						      0,
@@ -496,7 +497,7 @@ static void test_layout(void **state)
 
 static void test_refuses(void **state)
 {
-	struct spyregen_matmul mm = { 0, 1, 1, 0, 0, false, 0, 0, 0, 0, 0, 0, 0 };
+	struct spyregen_matmul mm = { 0, 1, 1, 0, 0, false, 0, 0, 0, 0, 0, 0, 0, 0 };
 	struct spyregen_elementwise e = { SPYREGEN_ADD, 1, 1, SPYRE_SENINT8, 0, 0, 0, 0, 0 };
 	struct spyregen_row r = { SPYREGEN_SOFTMAX, 1, 1u << 24, SPYRE_IEEE_FP32, 0, 0 };
 	char err[200] = "";

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Conversions between formats whose column blocks differ in width. A step is up to 128 rows of the
+ * Conversions between formats, their column blocks may differ in width, and scaling before one. A step is up to 128 rows of the
  * columns that a stick of the narrower format holds; a row of it lies in the V registers between a
  * pop and a push, 64 lanes in each.
  */
+#include <spyre/num.h>
+
 #include "walk.h"
 
 #define IN	SPYRE_OPND_FIFO(SPYRE_FIFO_LXLU_PE0)
@@ -13,6 +15,7 @@ struct cast {
 	enum spyre_format in, out;
 	uint32_t rows[2];	/* by corelet */
 	uint32_t nin, nout;	/* column blocks that are there */
+	float scale;		/* 0: none */
 };
 
 enum spyre_op gen_cast_op(enum spyre_format in, enum spyre_format out)
@@ -49,8 +52,15 @@ static void compute(const struct walk *w, const struct walk_grid *g, int p, unsi
 		sp_loop(w->job, p, k->rows[c]);
 	/* Only MOV moves formats of more than one register, so the other side converts. */
 	for (v = 0; v < live; v += from)
-		sp_vec(w->job, p, from > 1 ? SPYRE_OP_MOV : op, SPYRE_OPND_V(v), IN, 0, 0, 1, 0,
-		       SPYRE_FMTS(k->in, 0, 0, 0));
+		sp_vec(w->job, p, from > 1 ? SPYRE_OP_MOV : k->scale != 0 ? SPYRE_OP_I2F : op,
+		       SPYRE_OPND_V(v), IN, 0, 0, 1, 0, SPYRE_FMTS(k->in, 0, 0, 0));
+	for (v = 0; k->scale != 0 && v < live && v < need; v++) {
+		sp_vec(w->job, p, SPYRE_OP_MUL, SPYRE_OPND_V(v), SPYRE_OPND_V(v), SPYRE_OPND_IMM, 0,
+		       1, spyre_fp32_bits(k->scale), 0);
+		if (gen_is_int(k->out))
+			sp_vec(w->job, p, SPYRE_OP_F2I, SPYRE_OPND_V(v), SPYRE_OPND_V(v), 0, 0, 1, 0,
+			       0);
+	}
 	for (v = 0; from > 1 && to > 1 && op != SPYRE_OP_MOV && v < live && v < need; v++)
 		sp_vec(w->job, p, op, SPYRE_OPND_V(v), SPYRE_OPND_V(v), 0, 0, 1, 0, 0);
 	for (v = 0; v < need; v += to)
@@ -60,14 +70,17 @@ static void compute(const struct walk *w, const struct walk_grid *g, int p, unsi
 		sp_end(w->job, p);
 }
 
-struct spyreprog_job *gen_cast(const struct spyregen_elementwise *e, char *err)
+struct spyreprog_job *gen_cast(const struct gen_cast *e, char *err)
 {
 	uint64_t unit[2] = { gen_lane_words(e->in) * SPYRE_STICK,
 			     gen_lane_words(e->out) * SPYRE_STICK };
 	uint32_t width[2] = { gen_width(e->in), gen_width(e->out) };
 	uint32_t wide = width[0] > width[1] ? width[0] : width[1];
 	uint64_t stored = spyregen_rows(e->m);
-	struct walk w = { .cores = e->cores, .nin = 1, .symbol = { 0, 1 }, .unit = SPYRE_UNIT_PE };
+	struct walk w = { .cores = e->cores, .nin = 1, .symbol = { e->from, e->to },
+			  .unit = SPYRE_UNIT_PE, .batch = e->batch,
+			  .step = { spyregen_bytes(e->in, e->m, e->n),
+				    spyregen_bytes(e->out, e->m, e->n) } };
 	struct walk_grid grids[4];
 	struct cast casts[4];
 	unsigned int n = 0, i, c, s;
@@ -88,7 +101,7 @@ struct spyreprog_job *gen_cast(const struct spyregen_elementwise *e, char *err)
 			continue;
 		*k = (struct cast){ e->in, e->out, { (rows + 1) / 2, rows / 2 },
 				    (cols + width[0] - 1) / width[0],
-				    (cols + width[1] - 1) / width[1] };
+				    (cols + width[1] - 1) / width[1], e->scale };
 		for (s = 0; s < 2; s++) {
 			struct walk_side *side = s ? &g->out : &g->in[0];
 			uint32_t blocks = wide / width[s];

@@ -27,8 +27,18 @@ struct spyreprog_job *gen_relayout(const struct spyregen_relayout *r, unsigned i
 				   unsigned int to, char *err);
 /* What turns lanes of one format into lanes of another: MOV, I2F or F2I. */
 enum spyre_op gen_cast_op(enum spyre_format in, enum spyre_format out);
-/* SPYREGEN_COPY between formats of which one is narrower than 16 bits. */
-struct spyreprog_job *gen_cast(const struct spyregen_elementwise *e, char *err);
+
+/* A conversion between two symbols, any formats. */
+struct gen_cast {
+	uint32_t m, n;
+	enum spyre_format in, out;
+	uint32_t cores;
+	uint32_t batch;			/* 0: 1 */
+	unsigned int from, to;
+	float scale;			/* of a product with it before, from integers; 0: none */
+};
+
+struct spyreprog_job *gen_cast(const struct gen_cast *e, char *err);
 /* A name, whatever fmt is. */
 const char *gen_format_name(enum spyre_format fmt);
 /* Whether a tensor of m x n elements of 32 bits has a place on the card. */

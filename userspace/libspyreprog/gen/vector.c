@@ -597,7 +597,9 @@ struct spyreprog_job *spyregen_elementwise(const struct spyregen_elementwise *e,
 		return stretched(e, err);
 	if (copy) {
 		if (gen_width(e->in) > SPYRE_LANES || gen_width(e->out) > SPYRE_LANES)
-			return gen_cast(e, err);
+			return gen_cast(&(struct gen_cast){ .m = e->m, .n = e->n, .in = e->in,
+							    .out = e->out, .cores = e->cores, .to = 1 },
+					err);
 		cast.op = gen_cast_op(e->in, e->out);
 		ew.o = &cast;
 	}

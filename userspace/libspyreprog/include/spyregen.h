@@ -69,12 +69,17 @@ enum spyregen_act {
 
 /*
  * c[m x n] = act(a[m x k] * b[k x n] + bias[n]). Symbols (addresses): 0: a (sticks), 1: b
- * (weights), 2: c (sticks), 3: bias (fp32 vector; int32 for SENINT8), if any. in: SEN169_FP16,
- * IEEE_FP16, BFLOAT16, SEN143_FP8, SEN152_FP8 with out a 16-bit one or IEEE_FP32; or SENINT8 with out IEEE_INT32 (act NONE
- * or RELU). Order of arithmetic: one chain of fp32 fused multiply-adds per element, k ascending
- * from 0; then bias, activation, conversion. With k divided there is such a chain for each slice; the
- * slices are added in fp32, ascending, or descending for every other block of 64 columns (the odd
- * ones, when n has an even number of blocks and both corelets work).
+ * (weights), 2: c (sticks), 3: bias (fp32 vector; int32 for integers), if any. in: SEN169_FP16,
+ * IEEE_FP16, BFLOAT16, SEN143_FP8, SEN152_FP8 with out a 16-bit one or IEEE_FP32; or SENINT8 or
+ * SENINT4 with act NONE or RELU. Order of arithmetic: one chain of fp32 fused multiply-adds per element,
+ * k ascending from 0; then bias, activation, conversion. With k divided there is such a chain for each
+ * slice; the slices are added in fp32, ascending, or descending for every other block of 64 columns (the
+ * odd ones, when n has an even number of blocks and both corelets work).
+ *
+ * Integers are summed in int32 modulo 2^32, as is the bias (int32). out IEEE_INT32 has the sums; with
+ * SENINT8, SENINT4, a 16-bit format or IEEE_FP32 they become fp32 (nearest even) after the activation, are
+ * multiplied by scale (rounded), then converted: to integers nearest even, saturating. The last symbol is
+ * memory for the sums then: spyregen_bytes() of m x n in IEEE_INT32, times the batch.
  *
  * Transposed operands and a b in sticks (16-bit formats) are laid out anew first, in memory that the
  * caller gives: symbols behind the others, one for a (spyregen_bytes() of m x k) if it is
@@ -93,9 +98,10 @@ struct spyregen_matmul {
 	uint32_t flags;
 	/* Work division: cores along m and along n; 0: chosen. */
 	uint32_t split_m, split_n;
-	/* Slices of k, a divisor of its tiles of 64 (8-bit formats: 128); 0: not divided. */
+	/* Slices of k, a divisor of its tiles of 64 (8-bit formats: 128, SENINT4: 256); 0: not divided. */
 	uint32_t split_k;
 	uint32_t batch;		/* 0: 1 */
+	float scale;		/* of sums of integers that do not stay IEEE_INT32; else 0 */
 };
 
 /* NULL: err (at least 200 bytes) says why. The caller frees the job. */
@@ -209,11 +215,14 @@ struct spyreprog_job *spyregen_row(const struct spyregen_row *row, char *err);
 
 enum spyregen_column_op {
 	SPYREGEN_COLUMN_SUM, SPYREGEN_COLUMN_MAX, SPYREGEN_COLUMN_MIN, SPYREGEN_COLUMN_MEAN,
+	/* out IEEE_INT32: number of the row of the first maximum. m at most 2^24; no NaN. */
+	SPYREGEN_COLUMN_ARGMAX,
 };
 
 /*
  * Down columns, out 1 x n. Symbols: 0: in, 1: out, 2: memory of spyregen_column_scratch() bytes, if
- * that is not 0. Formats as along rows. Sums: fp32, rows ascending in parts of 512, then the parts.
+ * that is not 0. Formats as along rows. Sums: fp32, rows ascending in parts of 512, then the parts; of
+ * more than 1024 parts again 512 at a time. At most 2^35 elements.
  */
 struct spyregen_column {
 	enum spyregen_column_op op;
@@ -223,7 +232,7 @@ struct spyregen_column {
 };
 
 struct spyreprog_job *spyregen_column(const struct spyregen_column *col, char *err);
-uint64_t spyregen_column_scratch(uint64_t m, uint64_t n);
+uint64_t spyregen_column_scratch(enum spyregen_column_op op, uint64_t m, uint64_t n);
 
 enum spyregen_relayout_op {
 	SPYREGEN_TRANSPOSE,		/* sticks to sticks, cols x rows */
