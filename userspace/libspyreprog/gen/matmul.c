@@ -44,6 +44,7 @@ struct plan {
 	uint32_t chunks, slots;		/* chunks of a unit; slots of the ring */
 	bool resident, panel;		/* b's slice, a's panel lies in LX whole */
 	uint32_t weight;		/* of a byte in a multicast */
+	uint32_t near;			/* cores that may be used of the first half */
 	bool cast_a, cast_b;		/* multicast to the cores of one row, of one column */
 	uint32_t wc;			/* sticks of one row of 64 results */
 	uint32_t lx_a, lx_b[2], lx_stage[2], lx_bias, lx_size;
@@ -126,8 +127,9 @@ static bool chunk(struct plan *pl)
 }
 
 /*
- * Core cycles, roughly: the slowest of arithmetic, memory (100 bytes a cycle) and one core's loads
- * (11 bytes a cycle, or 28 in multicasts), plus a little for all of them and for each instruction.
+ * Core cycles, roughly: the slowest of arithmetic, memory (50 bytes a cycle for either half of the
+ * cores, which are used in ascending order) and one core's loads (11 bytes a cycle, or 28 in
+ * multicasts), plus a little for all of them and for each instruction.
  */
 static double cost(const struct plan *pl)
 {
@@ -139,8 +141,9 @@ static double cost(const struct plan *pl)
 	double compute = units * (pl->kt * mm + 2.0 * pl->rb * pl->wc + 400 + ring);
 	double a = (double)pl->rb * pl->kt * SPYRE_STICK, b = (double)pl->upu * pl->kt * TILE_BYTES;
 	double c = (double)pl->rb * pl->upu * pl->wc * SPYRE_STICK;
-	double bytes, core;
+	double bytes, core, half = fmin(pl->near, cores * grids);
 
+	half = fmax(half, cores * grids - half) / (cores * grids);
 	a *= pl->panel ? pl->cm : units;
 	b *= pl->resident ? pl->cn : units;
 	core = a / (pl->cast_a ? 28 : 11) + b / (pl->cast_b ? 28 : 11);
@@ -151,7 +154,7 @@ static double cost(const struct plan *pl)
 	bytes = a * (pl->cast_a ? pl->weight * pl->gm : cores) +
 		b * (pl->cast_b ? pl->weight * pl->gn : cores);
 	bytes = bytes * grids + c * units * cores * pl->gb;
-	bytes /= 100;
+	bytes *= half / 50;
 	return pl->cb * (fmax(fmax(compute, bytes), core) + 0.1 * (compute + bytes + core) +
 			 units * pl->kt * cores * grids) + (pl->resident ? 0 : 100);
 }
@@ -220,7 +223,9 @@ static void grids(const struct spyregen_matmul *mm, struct plan *pl, struct plan
 	}
 }
 
-static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint32_t ncores)
+/* near: how many of the cores are of the first half. */
+static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint32_t ncores,
+		      uint32_t near)
 {
 	uint32_t stored = (uint32_t)spyregen_rows(mm->m), nblocks = up(mm->n, 64), rb;
 	struct plan pl = { 0 };
@@ -229,6 +234,7 @@ static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint3
 	pl.kt_all = up(mm->k, gen_width(mm->in));
 	pl.wc = gen_lane_words(mm->out);
 	pl.weight = mm->split_k ? 2 : 1;
+	pl.near = near;
 	for (rb = stored < 128 ? stored : 128; rb; rb--) {
 		if (stored % rb)
 			continue;
@@ -881,7 +887,7 @@ static struct spyreprog_job *plain(const struct spyregen_matmul *mm, unsigned in
 	for (i = 0; i < 32; i++)
 		if (avail >> i & 1)
 			used[ncores++] = i;
-	if (!make_plan(mm, pl, ncores))
+	if (!make_plan(mm, pl, ncores, (uint32_t)__builtin_popcount(avail & 0xffff)))
 		return gen_fail(err, mm->split_m || mm->split_n || mm->split_k ?
 				"%u x %u x %u does not divide as asked among %u cores, or does not fit LX" :
 				"%u x %u x %u does not fit LX", mm->m, mm->n, mm->k, ncores);
