@@ -18,22 +18,25 @@ static void usage(FILE *out)
 	      "  matmul     c[m,n] = act(a[m,k] * b[k,n] + bias[n])\n"
 	      "  softmax sum rowmax mean rowmin argmax log_softmax layer_norm rms_norm\n"
 	      "                                   along the rows of a[m,n]\n"
-	      "  colsum colmax colmin colmean     down the columns of a[m,n]\n"
+	      "  colsum colmax colmin colmean colargmax   down the columns of a[m,n]\n"
 	      "  transpose                        of a[m,n]\n"
 	      "  add sub mul max min cmpeq cmplt cmple   of a[m,n] and b[m,n]\n"
 	      "  iadd isub imul imin imax and or xor shl shr sra   the same, IEEE_INT32\n"
-	      "  copy relu gelu sigmoid tanh exp ln sqrt rsqrt recip abs neg erf   of a[m,n]\n"
+	      "  copy                             of a[m,n], from any format to any other\n"
+	      "  relu gelu sigmoid tanh exp ln sqrt rsqrt recip abs neg erf   of a[m,n]\n"
 	      "  adds muls maxs mins              of a[m,n] and --scalar\n"
 	      "  i2f f2i                          of a[m,n], from and to IEEE_INT32\n"
 	      "  fill                             with --scalar\n"
 	      "\n"
 	      "  -m, -n, -k N       sizes (default 64)\n"
 	      "  -i, --in FORMAT    SEN169_FP16 (default), IEEE_FP16, BFLOAT16, IEEE_FP32;\n"
-	      "                     matmul: SENINT8, SEN143_FP8, SEN152_FP8; IEEE_INT32\n"
-	      "  -o, --out FORMAT   of the result (default: as --in; SENINT8: IEEE_INT32)\n"
+	      "                     matmul: SENINT8, SENINT4, SEN143_FP8, SEN152_FP8;\n"
+	      "                     IEEE_INT32; copy: also SEN18F_FP24\n"
+	      "  -o, --out FORMAT   of the result (default: as --in; SENINT8, SENINT4: IEEE_INT32)\n"
 	      "  -b, --bias         matmul: add a bias\n"
 	      "  -a, --act NAME     matmul: relu, gelu, sigmoid or tanh\n"
-	      "  -s, --scalar X     default 1\n"
+	      "  -s, --scalar X     default 1; matmul of integers with --out other than IEEE_INT32:\n"
+	      "                     what the sums are multiplied by before they are converted\n"
 	      "  -c, --cores MASK   cores to use (default 0xffffffff)\n"
 	      "      --no-multicast matmul: each core loads for itself\n"
 	      "      --transposed-a, --transposed-b   matmul: a is [k,m], b is [n,k]\n"
@@ -44,7 +47,7 @@ static void usage(FILE *out)
 	      "      --eps X        layer_norm, rms_norm: added to the variance (default 1e-5)\n"
 	      "\n"
 	      "A product with a transposed operand has outputs scratch_a, scratch_b: memory in which\n"
-	      "that operand is laid out anew. A reduction of more than 512 rows has scratch.\n"
+	      "that operand is laid out anew; one of scaled integers has scratch_c. A reduction of more than 512 rows has scratch.\n"
 	      "\n"
 	      "  -h, --help         this text\n"
 	      "\n"
@@ -67,7 +70,7 @@ static const char *const rowops[SPYREGEN_ROWOPS] = {
 	"softmax", "sum", "rowmax", "mean", "rowmin", "argmax", "log_softmax", "layer_norm",
 	"rms_norm",
 };
-static const char *const colops[] = { "colsum", "colmax", "colmin", "colmean" };
+static const char *const colops[] = { "colsum", "colmax", "colmin", "colmean", "colargmax" };
 static const char *const ways[] = { "full", "row", "column", "scalar" };
 static const char *const ewops[SPYREGEN_OPS] = {
 	"copy",	 "relu",  "gelu", "sigmoid", "tanh", "exp",  "ln",   "sqrt",
@@ -220,7 +223,7 @@ int main(int argc, char **argv)
 			  optind + 1 == argc ? "DIR, the directory to write, is missing" :
 					       "only one OPERATION and one DIR can be given");
 	mm.out = out >= 0		  ? (enum spyre_format)out
-		 : mm.in == SPYRE_SENINT8 ? SPYRE_IEEE_INT32
+		 : mm.in == SPYRE_SENINT8 || mm.in == SPYRE_SENINT4 ? SPYRE_IEEE_INT32
 					  : mm.in;
 	mm.cores = cores;
 #define T(nm, o, w, f, r, cl, by)                          \
@@ -236,7 +239,10 @@ int main(int argc, char **argv)
 #define STICKS(nm, o, f, r, cl) T(nm, o, false, f, r, cl, spyregen_bytes(f, r, cl))
 	if (!strcmp(argv[optind], "matmul")) {
 		bool ta = mm.flags & SPYREGEN_TRANSPOSED_A, tb = mm.flags & SPYREGEN_TRANSPOSED_B;
+		bool ints = mm.in == SPYRE_SENINT8 || mm.in == SPYRE_SENINT4;
 
+		if (ints && mm.out != SPYRE_IEEE_INT32)
+			mm.scale = scalar;
 		job = spyregen_matmul(&mm, err);
 		STICKS("a", false, mm.in, ta ? mm.k : mm.m, ta ? mm.m : mm.k);
 		if (tb) {
@@ -248,7 +254,7 @@ int main(int argc, char **argv)
 		STICKS("c", true, mm.out, mm.m, mm.n);
 		if (mm.bias) {
 			enum spyre_format bf =
-				mm.in == SPYRE_SENINT8 ? SPYRE_IEEE_INT32 : SPYRE_IEEE_FP32;
+				ints ? SPYRE_IEEE_INT32 : SPYRE_IEEE_FP32;
 
 			STICKS("bias", false, bf, 1, mm.n);
 		}
@@ -259,6 +265,9 @@ int main(int argc, char **argv)
 			T("scratch_b", true, true, mm.in, mm.k, mm.n,
 			  spyregen_weight_bytes(mm.in, mm.k, mm.n));
 		}
+		if (mm.scale != 0) {
+			STICKS("scratch_c", true, SPYRE_IEEE_INT32, mm.m, mm.n);
+		}
 	} else if ((op = index_of(argv[optind], rowops, SPYREGEN_ROWOPS)) >= 0) {
 		struct spyregen_row r = { .op = (enum spyregen_rowop)op, .m = mm.m, .n = mm.n,
 					  .fmt = mm.in, .cores = cores, .eps = eps };
@@ -268,14 +277,14 @@ int main(int argc, char **argv)
 		STICKS("a", false, mm.in, mm.m, mm.n);
 		STICKS("out", true, op == SPYREGEN_ARGMAX ? SPYRE_IEEE_INT32 : mm.in, mm.m,
 		       op == SPYREGEN_SOFTMAX || op >= SPYREGEN_LOG_SOFTMAX ? mm.n : 1);
-	} else if ((op = index_of(argv[optind], colops, 4)) >= 0) {
+	} else if ((op = index_of(argv[optind], colops, 5)) >= 0) {
 		struct spyregen_column r = { (enum spyregen_column_op)op, mm.m, mm.n, mm.in, cores };
-		uint64_t scratch = spyregen_column_scratch(mm.m, mm.n);
+		uint64_t scratch = spyregen_column_scratch(r.op, mm.m, mm.n);
 
 		one_format(&mm);
 		job = spyregen_column(&r, err);
 		STICKS("a", false, mm.in, mm.m, mm.n);
-		STICKS("out", true, mm.in, 1, mm.n);
+		STICKS("out", true, r.op == SPYREGEN_COLUMN_ARGMAX ? SPYRE_IEEE_INT32 : mm.in, 1, mm.n);
 		if (scratch) {
 			T("scratch", true, false, SPYRE_IEEE_FP32, 1, scratch / 4, scratch);
 		}

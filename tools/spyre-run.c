@@ -109,8 +109,8 @@ static void read_tensors(const json_t *hcm)
 			     i);
 		for (f = 0; f < SPYRE_FORMATS && strcmp(fmt, spyreprog_format_name(f)); f++)
 			;
-		if (f >= SPYRE_SEN143_FP8)
-			args_quit(3, "tensor %s: this tool cannot convert format %s", name, fmt);
+		if (f == SPYRE_FORMATS)
+			args_quit(3, "tensor %s: '%s' is no format; see spyre-gen --help", name, fmt);
 		t->name = strdup(name);
 		t->format = (enum spyre_format)f;
 		t->argument = (unsigned int)number(json_object_get(j, "argument"), MAX_ARGS);
@@ -197,7 +197,24 @@ static struct tensor *named(char *arg, const char **value)
 
 static bool is_int(enum spyre_format f)
 {
-	return f == SPYRE_SENINT8 || f == SPYRE_IEEE_INT32;
+	return f == SPYRE_SENINT8 || f == SPYRE_SENINT4 || f == SPYRE_IEEE_INT32;
+}
+
+/* Of an element in a file. */
+static unsigned int file_bytes(enum spyre_format f)
+{
+	return f == SPYRE_SENINT8 || f == SPYRE_SENINT4 ? 1 : 4;
+}
+
+static void check_int4(const struct tensor *t, const int8_t *v)
+{
+	uint64_t i;
+
+	for (i = 0; i < t->rows * t->cols; i++)
+		if (v[i] < -8 || v[i] > 7)
+			args_quit(3, "%s: [%llu][%llu] is %d; tensor %s in SENINT4 holds -8 to 7", t->in,
+				  (unsigned long long)(i / t->cols), (unsigned long long)(i % t->cols),
+				  v[i], t->name);
 }
 
 static void check_shape(const struct tensor *t, const char *path, const struct npy *a)
@@ -224,13 +241,16 @@ static void load(struct spyrert_device *dev, const struct tensor *t)
 			args_quit(3, "%s", err);
 		check_shape(t, t->in, &a);
 		if (is_int(t->format)) {
-			unsigned int want = t->format == SPYRE_SENINT8 ? 1 : 4;
+			unsigned int want = file_bytes(t->format);
 
 			if (a.type != 'i' || a.bytes != want)
 				args_quit(3, "%s holds %c%u; tensor %s needs i%u", t->in, a.type,
 				     a.bytes, t->name, want);
+			if (t->format == SPYRE_SENINT4)
+				check_int4(t, a.data);
 			if (t->weights)
-				spyregen_pack_weights_int8(host, a.data, t->rows, t->cols, t->cols);
+				spyregen_pack_weights_int(host, t->format, a.data, t->rows,
+							  t->cols, t->cols);
 			else
 				spyregen_pack_int(host, t->format, a.data, t->rows, t->cols,
 						  t->cols);
@@ -256,7 +276,7 @@ static void load(struct spyrert_device *dev, const struct tensor *t)
 static bool store(struct spyrert_device *dev, const struct tensor *t, double tolerance)
 {
 	struct npy a = { .type = is_int(t->format) ? 'i' : 'f',
-			 .bytes = t->format == SPYRE_SENINT8 ? 1 : 4,
+			 .bytes = file_bytes(t->format),
 			 .dims = 2,
 			 .shape = { t->rows, t->cols },
 			 .count = t->rows * t->cols },

@@ -647,6 +647,41 @@ static void push_run(struct core *c, struct fifo *f, const uint32_t *lanes, uint
 	}
 }
 
+/* LMASK's count is in c, which is no operand there. */
+static uint32_t vec_param(const struct job_insn *i)
+{
+	return (uint32_t)i->imm | (i->op == SPYRE_OP_LMASK ? (uint32_t)i->c << 16 : 0);
+}
+
+/* Short runs on registers and constants wait for nothing and convert nothing: most of a shuffle network. */
+static bool on_registers(const struct job_insn *i)
+{
+	const uint8_t opnd[3] = { i->b, i->c, i->d };
+	unsigned int k;
+
+	if (i->a >= SPYRE_VREGS || i->n > BLOCK)
+		return false;
+	for (k = 0; k < 3; k++)
+		if ((i->srcs & 1u << k) && opnd[k] >= SPYRE_VREGS && opnd[k] < 0x80)
+			return false;
+	return true;
+}
+
+static enum step do_registers(struct core *c, const struct job_insn *i, unsigned int kind, unsigned int corelet)
+{
+	uint32_t (*v)[SPYRE_LANES] = c->cl[corelet].v[kind == SPYRE_UNIT_SFP];
+	const uint8_t opnd[3] = { i->b, i->c, i->d };
+	const uint32_t *src[3] = { v[0], v[0], v[0] };
+	unsigned int k;
+
+	for (k = 0; k < 3; k++)
+		if (i->srcs & 1u << k)
+			src[k] = opnd[k] < SPYRE_VREGS ? v[opnd[k]] : c->soc->job->consts[opnd[k] - 0x80];
+	c->soc->vec->op[i->op](v[i->a], 0, src[0], 0, src[1], 0, src[2], 0, i->n, vec_param(i));
+	c->budget -= i->n * (int64_t)COST_TIME;
+	return STEP_NEXT;
+}
+
 static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i, unsigned int kind,
 			unsigned int corelet)
 {
@@ -661,7 +696,7 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 	size_t stride[3] = { 0, 0, 0 };
 	uint32_t need[SPYRE_FIFOS] = { 0 };	/* words a time */
 	struct core *ring = NULL, *ring_to = NULL;
-	uint32_t param = (uint32_t)i->imm | (i->op == SPYRE_OP_LMASK ? (uint32_t)i->c << 16 : 0);
+	uint32_t param = vec_param(i);
 	uint32_t m, k, j, w;
 	unsigned int fmt;
 	bool twice = false;
@@ -837,7 +872,8 @@ static void run_unit(struct core *c, unsigned int index)
 			step = do_pt(c, u, i, corelet);
 			break;
 		default:
-			step = do_vec(c, u, i, kind, corelet);
+			step = on_registers(i) ? do_registers(c, i, kind, corelet) :
+			       do_vec(c, u, i, kind, corelet);
 			break;
 		}
 		if (step == STEP_BLOCKED)

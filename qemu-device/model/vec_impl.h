@@ -221,6 +221,30 @@ static void op_rot(ARGS)
 	}
 }
 
+#if VW * 4 == LANES
+/* A register is four vectors: of each pair a lane is picked by its low five bits, of the pairs by the sixth. */
+static void op_shuf(ARGS)
+{
+	size_t i;
+
+	(void)pd; (void)sd2; (void)imm;
+	for (; n--; dst += sd, pb += sb, pc += sc) {
+		vu x[4], t[4];
+
+		for (i = 0; i < 4; i++)
+			x[i] = v_ld(pb + i * VW);
+		for (i = 0; i < 4; i++) {
+			vu k = v_ld(pc + i * VW);
+
+			t[i] = v_sel((vi)((k & 32u) != 0), __builtin_shuffle(x[2], x[3], k & 31u),
+				     __builtin_shuffle(x[0], x[1], k & 31u));
+		}
+		/* dst may be either source. */
+		for (i = 0; i < 4; i++)
+			v_st(dst + i * VW, t[i]);
+	}
+}
+#else
 static void op_shuf(ARGS)
 {
 	uint32_t t[LANES];
@@ -234,6 +258,7 @@ static void op_shuf(ARGS)
 		memcpy(dst, t, sizeof(t));
 	}
 }
+#endif
 
 static void op_lmask(ARGS)
 {

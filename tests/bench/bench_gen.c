@@ -2,10 +2,12 @@
 /*
  * Generated operators on the SoC against plain C loops: processor time of all threads and the ratio,
  * one JSON object a line, medians of interleaved rounds. Other load on the machine hardly counts.
- * bench_gen [threads [rounds]]
+ * bench_gen [threads [rounds [ID...]]]
  */
 #include <math.h>
 #include <time.h>
+
+#include <spyre/num.h>
 
 #include "spyregen.h"
 #include "test_soc_env.h"
@@ -117,6 +119,32 @@ static void host_gelu(void)
 		z[i] = 0.5f * x[i] * (1 + erff(x[i] * 0.70710678f));
 }
 
+/* SEN143_FP8 to SEN169_FP16 by a table; IEEE_FP32 to SENINT8. */
+static void host_from_fp8(void)
+{
+	static uint16_t table[256];
+	const uint8_t *a = (const uint8_t *)x;
+	uint16_t *o = (uint16_t *)z;
+	size_t i;
+
+	for (i = 0; i < 256; i++)
+		table[i] = spyre_fp32_to_dl16(spyre_fp8_143_to_fp32((uint8_t)i));
+	for (i = 0; i < (size_t)M * N; i++)
+		o[i] = table[a[i]];
+}
+
+static void host_to_int8(void)
+{
+	int8_t *o = (int8_t *)z;
+	size_t i;
+
+	for (i = 0; i < (size_t)M * N; i++) {
+		float v = x[i] > 127 ? 127 : x[i] < -128 ? -128 : x[i];
+
+		o[i] = (int8_t)(v + 0x1.8p23f - 0x1.8p23f);
+	}
+}
+
 #define BATCH	64u
 #define EDGE	128u
 
@@ -174,6 +202,11 @@ static struct spyreprog_job *job_of(unsigned int i, char *err)
 			.op = i == 4 ? SPYREGEN_ADD : i == 5 ? SPYREGEN_OP_RELU : SPYREGEN_OP_GELU,
 			.m = M, .n = N, .in = f, .out = f,
 			.b = i == 4 ? SPYREGEN_ROW : SPYREGEN_FULL }, err);
+	case 11:
+	case 12:
+		return spyregen_elementwise(&(struct spyregen_elementwise){
+			.op = SPYREGEN_COPY, .m = M, .n = N, .in = i == 11 ? SPYRE_SEN143_FP8 : f,
+			.out = i == 11 ? SPYRE_SEN169_FP16 : SPYRE_SENINT8 }, err);
 	case 7:
 	case 8:
 		return spyregen_matmul(&(struct spyregen_matmul){
@@ -195,8 +228,19 @@ static const struct {
 	{ "gen-add-row", host_add_row, 3 },	      { "gen-relu", host_relu, 2 },
 	{ "gen-gelu", host_gelu, 2 },		      { "gen-matmul-batch", host_batch, 3 },
 	{ "gen-matmul-batch-bt", host_batch, 4 },     { "gen-matmul-split-k", host_long, 3 },
-	{ "gen-matmul-one-chain", host_long, 3 },
+	{ "gen-matmul-one-chain", host_long, 3 },     { "gen-cast-from-fp8", host_from_fp8, 2 },
+	{ "gen-cast-to-int8", host_to_int8, 2 },
 };
+
+static bool wanted(const char *id, char **ids)
+{
+	if (!*ids)
+		return true;
+	for (; *ids; ids++)
+		if (!strcmp(*ids, id))
+			return true;
+	return false;
+}
 
 int main(int argc, char **argv)
 {
@@ -205,7 +249,7 @@ int main(int argc, char **argv)
 	const uint64_t bytes = (uint64_t)M * N * 4;
 
 	if (!threads || !rounds || rounds > ROUNDS_MAX) {
-		fprintf(stderr, "usage: bench_gen [threads [rounds, up to %u]]\n", ROUNDS_MAX);
+		fprintf(stderr, "usage: bench_gen [threads [rounds, up to %u [ID...]]]\n", ROUNDS_MAX);
 		return 2;
 	}
 	x = malloc(bytes);
@@ -222,6 +266,8 @@ int main(int argc, char **argv)
 		char err[200] = "";
 		struct env e;
 
+		if (argc > 3 && !wanted(cases[i].id, argv + 3))
+			continue;
 		env_init(&e, threads);
 		job = job_of(i, err);
 		if (!job) {

@@ -18,7 +18,7 @@ static void matmul(uint32_t m, uint32_t n, uint32_t k, enum spyre_format in, enu
 		   bool bias, enum spyregen_act act, uint32_t cores, uint32_t flags)
 {
 	struct spyregen_matmul mm = { m, n, k, in, out, bias, act, cores, flags, split_m, split_n,
-				       0, 0 };
+				       0, 0, 0 };
 	bool exact = act <= SPYREGEN_RELU;
 	float *a, *b, *bv, *c, *got;
 	struct spyreprog_job *job;
@@ -232,6 +232,7 @@ static void test_matmul_int8(void **state)
 						      0,
 						      0,
 						      0,
+						      0,
 						      0 };
 			int8_t *a = malloc((size_t)m * k), *b = malloc((size_t)k * n);
 			int32_t *bv = malloc(n * 4), *c = malloc((size_t)m * n * 4),
@@ -251,7 +252,7 @@ static void test_matmul_int8(void **state)
 			sym[2] = alloc(&mem, cb, &hc);
 			sym[3] = alloc(&mem, spyregen_bytes(SPYRE_IEEE_INT32, 1, n), &hv);
 			spyregen_pack_int(ha, SPYRE_SENINT8, a, m, k, k);
-			spyregen_pack_weights_int8(hb, b, k, n, n);
+			spyregen_pack_weights_int(hb, SPYRE_SENINT8, b, k, n, n);
 			spyregen_pack_int(hv, SPYRE_IEEE_INT32, bv, 1, n, n);
 			job = spyregen_matmul(&mm, err);
 			if (!job)
@@ -496,7 +497,7 @@ static void test_layout(void **state)
 
 static void test_refuses(void **state)
 {
-	struct spyregen_matmul mm = { 0, 1, 1, 0, 0, false, 0, 0, 0, 0, 0, 0, 0 };
+	struct spyregen_matmul mm = { 0, 1, 1, 0, 0, false, 0, 0, 0, 0, 0, 0, 0, 0 };
 	struct spyregen_elementwise e = { SPYREGEN_ADD, 1, 1, SPYRE_SENINT8, 0, 0, 0, 0, 0 };
 	struct spyregen_row r = { SPYREGEN_SOFTMAX, 1, 1u << 24, SPYRE_IEEE_FP32, 0, 0 };
 	char err[200] = "";

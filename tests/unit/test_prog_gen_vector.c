@@ -318,8 +318,10 @@ static void column(enum spyregen_column_op op, uint32_t m, uint32_t n, enum spyr
 {
 	struct spyregen_column c = { op, m, n, fmt, cores };
 	float *a = random_matrix((size_t)m * n, fmt), *got = malloc(n * 4);
-	uint64_t ib = spyregen_bytes(fmt, m, n), ob = spyregen_bytes(fmt, 1, n);
-	uint64_t sb = spyregen_column_scratch(m, n), sym[3];
+	bool arg = op == SPYREGEN_COLUMN_ARGMAX;
+	enum spyre_format out = arg ? SPYRE_IEEE_INT32 : fmt;
+	uint64_t ib = spyregen_bytes(fmt, m, n), ob = spyregen_bytes(out, 1, n);
+	uint64_t sb = spyregen_column_scratch(op, m, n), sym[3];
 	struct mem mem = mem_new(whole_pages(ib + ob + sb + 3 * GUARD));
 	struct spyreprog_job *job;
 	void *ha, *hc, *hs;
@@ -347,18 +349,27 @@ static void column(enum spyregen_column_op op, uint32_t m, uint32_t n, enum spyr
 	run_on(&mem, job, sym, sb ? 3 : 2);
 	check_guard(hc, ob);
 	check_guard(hs, sb);
-	spyregen_unpack(got, n, hc, fmt, 1, n);
+	spyregen_unpack(got, n, hc, out, 1, n);
 	for (j = 0; j < n; j++) {
 		double max = -INFINITY, min = INFINITY, sum = 0, mag = 0, want, room;
+		uint32_t first = 0;
+		int32_t index;
 
 		for (i = 0; i < m; i++) {
 			double x = a[(size_t)i * n + j];
 
+			if (x > max)
+				first = i;
 			max = fmax(max, x);
 			min = fmin(min, x);
 			sum += x;
 			mag += fabs(x);
 		}
+		memcpy(&index, &got[j], 4);
+		if (arg && (uint32_t)index != first)
+			fail_msg("argmax %ux%u: column %u is %d, expected %u", m, n, j, index, first);
+		if (arg)
+			continue;
 		want = op == SPYREGEN_COLUMN_MAX ? max : op == SPYREGEN_COLUMN_MIN ? min :
 		       op == SPYREGEN_COLUMN_SUM ? sum : sum / m;
 		if (op == SPYREGEN_COLUMN_MEAN)
@@ -380,7 +391,7 @@ static void test_columns(void **state)
 	unsigned int op, i, j;
 
 	(void)state;
-	for (op = SPYREGEN_COLUMN_SUM; op <= SPYREGEN_COLUMN_MEAN; op++) {
+	for (op = SPYREGEN_COLUMN_SUM; op <= SPYREGEN_COLUMN_ARGMAX; op++) {
 		for (i = 0; i < ODD; i++)
 			for (j = i % 2; j < ODD; j += 2)
 				column((enum spyregen_column_op)op, odd[i], odd[j], formats[(i + j) % 4],
@@ -388,6 +399,17 @@ static void test_columns(void **state)
 		for (i = 0; i < 6; i++)
 			column((enum spyregen_column_op)op, tall[i], odd[i], formats[i % 4], 0);
 	}
+}
+
+/* More rows than parts of parts take. */
+static void test_tall_columns(void **state)
+{
+	const uint32_t m = 524289 + 1300;
+
+	(void)state;
+	column(SPYREGEN_COLUMN_MIN, m, 2, SPYRE_SEN169_FP16, 0);
+	column(SPYREGEN_COLUMN_SUM, m, 2, SPYRE_BFLOAT16, 0);
+	column(SPYREGEN_COLUMN_ARGMAX, m, 2, SPYRE_IEEE_FP32, 0);
 }
 
 static void test_refuses(void **state)
@@ -408,19 +430,29 @@ static void test_refuses(void **state)
 	e.op = SPYREGEN_IADD;
 	assert_null(spyregen_elementwise(&e, err));
 	assert_non_null(strstr(err, "IEEE_INT32 in"));
-	e.op = SPYREGEN_COPY;
+	e.op = SPYREGEN_ABS;
 	e.in = SPYRE_IEEE_INT32;
 	assert_null(spyregen_elementwise(&e, err));
-	assert_non_null(strstr(err, "formats"));
+	assert_non_null(strstr(err, "formats IEEE_INT32 in"));
 	assert_null(spyregen_column(&c, err));
 	assert_non_null(strstr(err, "at least 1"));
-	c.m = 1u << 30;
+	c.m = UINT32_MAX;
+	c.n = UINT32_MAX;
+	assert_null(spyregen_column(&c, err));
+	assert_non_null(strstr(err, "4294967295 x 4294967295"));
+	c.m = (1u << 24) + 1;
+	c.n = 1;
+	c.op = SPYREGEN_COLUMN_ARGMAX;
 	assert_null(spyregen_column(&c, err));
 	assert_non_null(strstr(err, "too many"));
+	c.op = SPYREGEN_COLUMN_ARGMAX + 1;
+	assert_null(spyregen_column(&c, err));
+	assert_non_null(strstr(err, "unknown operation"));
+	c.op = SPYREGEN_COLUMN_SUM;
 	c.m = 1;
 	c.fmt = SPYRE_SENINT8;
 	assert_null(spyregen_column(&c, err));
-	assert_non_null(strstr(err, "formats"));
+	assert_non_null(strstr(err, "format SENINT8"));
 	assert_null(spyregen_row(&r, err));
 	assert_non_null(strstr(err, "numbered"));
 }
@@ -434,6 +466,7 @@ int main(void)
 		cmocka_unit_test(test_integers),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_tall_columns),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -57,6 +57,7 @@ $(spyreprog_tests): $(B)/tests/unit/%: $(B)/tests/unit/obj-prog/%.o $(SPYREPROG_
 	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $^ -lcmocka -pthread -lm
 
 CHECK_UNIT += $(spyreprog_tests)
+CHECK_HOST_FULL += $(B)/tests/unit/test_prog_gen_division,--all
 .SECONDARY: $(spyreprog_tests:$(B)/tests/unit/%=$(B)/tests/unit/obj-prog/%.o)
 -include $(wildcard $(B)/tests/unit/obj-prog/*.d)
 

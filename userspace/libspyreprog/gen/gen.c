@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <spyre/isa_table.h>
+
 #include "gen.h"
 
 void *gen_fail(char *err, const char *fmt, ...)
@@ -11,6 +13,20 @@ void *gen_fail(char *err, const char *fmt, ...)
 	return NULL;
 }
 
+const char *gen_format_name(enum spyre_format fmt)
+{
+	return (unsigned int)fmt < SPYRE_FORMATS ? isa_formats[fmt].name : "unknown";
+}
+
+bool gen_fits(uint32_t m, uint32_t n, char *err)
+{
+	/* No step overflows: below 2^32 either. */
+	if ((uint64_t)m * n <= SPYRE_DMVA_SIZE / 4 && m <= UINT32_MAX - 128 && n <= UINT32_MAX - 256)
+		return true;
+	gen_fail(err, "%u x %u elements do not fit the card's addresses", m, n);
+	return false;
+}
+
 bool gen_is16(enum spyre_format fmt)
 {
 	return fmt == SPYRE_SEN169_FP16 || fmt == SPYRE_IEEE_FP16 || fmt == SPYRE_BFLOAT16;
@@ -21,9 +37,14 @@ bool gen_is8(enum spyre_format fmt)
 	return fmt == SPYRE_SENINT8 || fmt == SPYRE_SEN143_FP8 || fmt == SPYRE_SEN152_FP8;
 }
 
+bool gen_is_int(enum spyre_format fmt)
+{
+	return isa_formats[fmt].integer;
+}
+
 unsigned int gen_lane_words(enum spyre_format fmt)
 {
-	return fmt == SPYRE_IEEE_FP32 || fmt == SPYRE_IEEE_INT32 ? 2 : 1;
+	return isa_words(fmt);
 }
 
 void gen_l3(struct spyreprog_job *job, int p, enum spyre_op op, unsigned int lar, unsigned int ear,

@@ -44,6 +44,7 @@ struct plan {
 	uint32_t chunks, slots;		/* chunks of a unit; slots of the ring */
 	bool resident, panel;		/* b's slice, a's panel lies in LX whole */
 	uint32_t weight;		/* of a byte in a multicast */
+	uint32_t near;			/* cores that may be used of the first half */
 	bool cast_a, cast_b;		/* multicast to the cores of one row, of one column */
 	uint32_t wc;			/* sticks of one row of 64 results */
 	uint32_t lx_a, lx_b[2], lx_stage[2], lx_bias, lx_size;
@@ -56,7 +57,7 @@ struct gen {
 	struct spyreprog_job *job;
 	uint64_t stored;		/* rows of a and c as they lie */
 	int p;				/* program being written */
-	unsigned int corelet;
+	unsigned int corelet, sym_c;
 	bool load_a, load_b;		/* what L3LU's chunks bring */
 	enum spyre_op op_a, op_b;
 	unsigned int group_a, group_b;
@@ -126,8 +127,9 @@ static bool chunk(struct plan *pl)
 }
 
 /*
- * Core cycles, roughly: the slowest of arithmetic, memory (100 bytes a cycle) and one core's loads
- * (11 bytes a cycle, or 28 in multicasts), plus a little for all of them and for each instruction.
+ * Core cycles, roughly: the slowest of arithmetic, memory (50 bytes a cycle for either half of the
+ * cores, which are used in ascending order) and one core's loads (11 bytes a cycle, or 28 in
+ * multicasts), plus a little for all of them and for each instruction.
  */
 static double cost(const struct plan *pl)
 {
@@ -139,8 +141,9 @@ static double cost(const struct plan *pl)
 	double compute = units * (pl->kt * mm + 2.0 * pl->rb * pl->wc + 400 + ring);
 	double a = (double)pl->rb * pl->kt * SPYRE_STICK, b = (double)pl->upu * pl->kt * TILE_BYTES;
 	double c = (double)pl->rb * pl->upu * pl->wc * SPYRE_STICK;
-	double bytes, core;
+	double bytes, core, half = fmin(pl->near, cores * grids);
 
+	half = fmax(half, cores * grids - half) / (cores * grids);
 	a *= pl->panel ? pl->cm : units;
 	b *= pl->resident ? pl->cn : units;
 	core = a / (pl->cast_a ? 28 : 11) + b / (pl->cast_b ? 28 : 11);
@@ -151,7 +154,7 @@ static double cost(const struct plan *pl)
 	bytes = a * (pl->cast_a ? pl->weight * pl->gm : cores) +
 		b * (pl->cast_b ? pl->weight * pl->gn : cores);
 	bytes = bytes * grids + c * units * cores * pl->gb;
-	bytes /= 100;
+	bytes *= half / 50;
 	return pl->cb * (fmax(fmax(compute, bytes), core) + 0.1 * (compute + bytes + core) +
 			 units * pl->kt * cores * grids) + (pl->resident ? 0 : 100);
 }
@@ -220,15 +223,18 @@ static void grids(const struct spyregen_matmul *mm, struct plan *pl, struct plan
 	}
 }
 
-static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint32_t ncores)
+/* near: how many of the cores are of the first half. */
+static bool make_plan(const struct spyregen_matmul *mm, struct plan *best, uint32_t ncores,
+		      uint32_t near)
 {
 	uint32_t stored = (uint32_t)spyregen_rows(mm->m), nblocks = up(mm->n, 64), rb;
 	struct plan pl = { 0 };
 	bool found = false;
 
-	pl.kt_all = up(mm->k, gen_is8(mm->in) ? 128 : 64);
+	pl.kt_all = up(mm->k, gen_width(mm->in));
 	pl.wc = gen_lane_words(mm->out);
 	pl.weight = mm->split_k ? 2 : 1;
+	pl.near = near;
 	for (rb = stored < 128 ? stored : 128; rb; rb--) {
 		if (stored % rb)
 			continue;
@@ -520,8 +526,8 @@ static const enum spyre_op act_op[] = {
 /* PE: the bias, or the conversion when there is nothing else to do. */
 static int pe(struct gen *g, enum spyre_fifo to, enum spyre_format to_fmt)
 {
-	bool i8 = g->mm->in == SPYRE_SENINT8;
-	enum spyre_format ps = i8 ? SPYRE_IEEE_INT32 : SPYRE_IEEE_FP32;
+	bool ints = gen_is_int(g->mm->in);
+	enum spyre_format ps = ints ? SPYRE_IEEE_INT32 : SPYRE_IEEE_FP32;
 	struct spyreprog_job *job = g->job;
 	int p = spyreprog_job_program(job, SPYRE_UNIT_PE);
 
@@ -530,7 +536,7 @@ static int pe(struct gen *g, enum spyre_fifo to, enum spyre_format to_fmt)
 	if (g->mm->bias) {
 		sp_vec(job, p, SPYRE_OP_MOV, SPYRE_OPND_V(0), SPYRE_OPND_FIFO(SPYRE_FIFO_LXLU_PE0),
 		       0, 0, 1, 0, SPYRE_FMTS(ps, 0, 0, 0));
-		sp_vec(job, p, i8 ? SPYRE_OP_IADD : SPYRE_OP_ADD, SPYRE_OPND_FIFO(to),
+		sp_vec(job, p, ints ? SPYRE_OP_IADD : SPYRE_OP_ADD, SPYRE_OPND_FIFO(to),
 		       SPYRE_OPND_FIFO(SPYRE_FIFO_PT_PE), SPYRE_OPND_V(0), 0, g->pl.rb, 0,
 		       SPYRE_FMTS(ps, 0, 0, to_fmt));
 	} else {
@@ -544,15 +550,15 @@ static int pe(struct gen *g, enum spyre_fifo to, enum spyre_format to_fmt)
 
 static int sfp(struct gen *g, enum spyre_fifo from)
 {
-	bool i8 = g->mm->in == SPYRE_SENINT8;
-	enum spyre_format ps = i8 ? SPYRE_IEEE_INT32 : SPYRE_IEEE_FP32;
+	bool ints = gen_is_int(g->mm->in);
+	enum spyre_format ps = ints ? SPYRE_IEEE_INT32 : SPYRE_IEEE_FP32;
 	struct spyreprog_job *job = g->job;
 	int p = spyreprog_job_program(job, SPYRE_UNIT_SFP);
 	bool relu = g->mm->act == SPYREGEN_RELU;
 
 	sp_loop_reg(job, p, SPYRE_LCR0);
 	sp_loop_reg(job, p, SPYRE_LCR0 + 1);
-	sp_vec(job, p, i8 ? SPYRE_OP_IMAX : act_op[g->mm->act],
+	sp_vec(job, p, ints ? SPYRE_OP_IMAX : act_op[g->mm->act],
 	       SPYRE_OPND_FIFO(SPYRE_FIFO_SFP_LXSU), SPYRE_OPND_FIFO(from),
 	       relu ? SPYRE_OPND_IMM : 0, 0, g->pl.rb, 0, SPYRE_FMTS(ps, 0, 0, g->mm->out));
 	sp_end(job, p);
@@ -563,9 +569,9 @@ static int sfp(struct gen *g, enum spyre_fifo from)
 /* k divided: this core's place in the chain. */
 static int sfp_chain(struct gen *g, bool first, bool end)
 {
-	bool i8 = g->mm->in == SPYRE_SENINT8, relu = g->mm->act == SPYREGEN_RELU;
-	enum spyre_format ps = i8 ? SPYRE_IEEE_INT32 : SPYRE_IEEE_FP32;
-	enum spyre_op add = i8 ? SPYRE_OP_IADD : SPYRE_OP_ADD;
+	bool ints = gen_is_int(g->mm->in), relu = g->mm->act == SPYREGEN_RELU;
+	enum spyre_format ps = ints ? SPYRE_IEEE_INT32 : SPYRE_IEEE_FP32;
+	enum spyre_op add = ints ? SPYRE_OP_IADD : SPYRE_OP_ADD;
 	const unsigned int own = SPYRE_OPND_FIFO(SPYRE_FIFO_PT_SFP),
 			   ring = SPYRE_OPND_FIFO(SPYRE_FIFO_RING);
 	struct spyreprog_job *job = g->job;
@@ -589,7 +595,7 @@ static int sfp_chain(struct gen *g, bool first, bool end)
 		if (g->mm->bias)
 			sp_vec(job, p, add, SPYRE_OPND_V(1), SPYRE_OPND_V(1), SPYRE_OPND_V(0), 0,
 			       1, 0, 0);
-		sp_vec(job, p, i8 && relu ? SPYRE_OP_IMAX : act_op[g->mm->act],
+		sp_vec(job, p, ints && relu ? SPYRE_OP_IMAX : act_op[g->mm->act],
 		       SPYRE_OPND_FIFO(SPYRE_FIFO_SFP_LXSU), SPYRE_OPND_V(1),
 		       relu ? SPYRE_OPND_IMM : 0, 0, 1, 0, SPYRE_FMTS(0, 0, 0, g->mm->out));
 		if (g->pl.rb > 1)
@@ -681,18 +687,39 @@ static int l3su(struct gen *g, unsigned int corelets)
 
 /* --- Whole ---------------------------------------------------------------------------------- */
 
+/* Sums of integers that do not stay int32. */
+static bool scaled(const struct spyregen_matmul *mm)
+{
+	return gen_is_int(mm->in) && mm->out != SPYRE_IEEE_INT32;
+}
+
+static bool formats(const struct spyregen_matmul *mm)
+{
+	bool floats = gen_is16(mm->out) || mm->out == SPYRE_IEEE_FP32;
+
+	if (mm->in == SPYRE_SENINT8 || mm->in == SPYRE_SENINT4)
+		return floats || mm->out == SPYRE_IEEE_INT32 || mm->out == SPYRE_SENINT8 ||
+		       mm->out == SPYRE_SENINT4;
+	return floats && (gen_is16(mm->in) || gen_is8(mm->in));
+}
+
 static bool check(const struct spyregen_matmul *mm, char *err)
 {
 	uint64_t stored = spyregen_rows(mm->m), kt = up(mm->k, 64);
 
 	if (!mm->m || !mm->n || !mm->k)
 		return gen_fail(err, "m, n and k must be at least 1");
-	if (mm->in == SPYRE_SENINT8 ?
-	    mm->out != SPYRE_IEEE_INT32 || mm->act > SPYREGEN_RELU :
-	    !(gen_is16(mm->in) || gen_is8(mm->in)) || (!gen_is16(mm->out) && mm->out != SPYRE_IEEE_FP32))
-		return gen_fail(err,
-				"formats: 16- or 8-bit floating point in, a 16-bit one or IEEE_FP32 out; or "
-				"SENINT8 in, IEEE_INT32 out with activation none or relu");
+	if (!formats(mm))
+		return gen_fail(err, "formats %s in, %s out: 16- or 8-bit floating point goes in and "
+				"a 16-bit one or IEEE_FP32 comes out; or SENINT8 or SENINT4 in and any "
+				"but SEN18F_FP24 and fp8 out", gen_format_name(mm->in),
+				gen_format_name(mm->out));
+	if (gen_is_int(mm->in) && mm->act > SPYREGEN_RELU)
+		return gen_fail(err, "products of integers have the activation none or relu");
+	if (scaled(mm) ? !isfinite(mm->scale) || mm->scale == 0 : mm->scale != 0)
+		return gen_fail(err, scaled(mm) ? "formats %s in, %s out: the scale must be finite and not 0" :
+				"formats %s in, %s out: there is nothing to scale, the scale must be 0",
+				gen_format_name(mm->in), gen_format_name(mm->out));
 	if (batches(mm) > 1u << 20)
 		return gen_fail(err, "a batch of %u products; at most 1048576", mm->batch);
 	if (mm->act > SPYREGEN_TANH)
@@ -723,7 +750,7 @@ static void programs(struct gen *g, struct progs *pr, uint32_t place)
 {
 	const struct spyregen_matmul *mm = g->mm;
 	const struct plan *pl = &g->pl;
-	bool i8 = mm->in == SPYRE_SENINT8, chain = pl->gk > 1, has_sfp, has_pe;
+	bool ints = gen_is_int(mm->in), chain = pl->gk > 1, has_sfp, has_pe;
 	enum spyre_fifo pt_to, last, bias_to;
 	unsigned int c, stores = 0;
 
@@ -752,7 +779,7 @@ static void programs(struct gen *g, struct progs *pr, uint32_t place)
 				pr->unit[c][SPYRE_UNIT_PE] =
 					pe(g, has_sfp ? SPYRE_FIFO_PE_SFP : SPYRE_FIFO_PE_LXSU,
 					   !has_sfp ? mm->out :
-					   i8 ? SPYRE_IEEE_INT32 : SPYRE_IEEE_FP32);
+					   ints ? SPYRE_IEEE_INT32 : SPYRE_IEEE_FP32);
 		}
 		if (chain)
 			pr->unit[c][SPYRE_UNIT_SFP] = sfp_chain(g, first, end);
@@ -811,7 +838,7 @@ static void core(struct gen *g, const struct progs *pr, int prog_l3lu, uint32_t 
 	if (pr->l3su >= 0) {
 		u = spyreprog_job_unit(g->job, id, SPYRE_UNIT_L3SU, 0, pr->l3su);
 		spyreprog_job_init(g->job, u, mm->batch > 1 ? SPYRE_EAR0 + 3 : SPYRE_EAR0 + 2,
-				   SYM_C, at_c);
+				   g->sym_c, at_c);
 		if (mm->batch > 1) {
 			spyreprog_job_init(g->job, u, SPYRE_LBR0, SPYRE_NO_SYMBOL, step_c);
 			spyreprog_job_init(g->job, u, SPYRE_LCR0 + 2, SPYRE_NO_SYMBOL, nb);
@@ -849,18 +876,18 @@ static uint32_t groups(struct gen *g, const uint32_t *used)
 	return pl->cast_a ? pl->gb * pl->gm * pl->gk : 0;
 }
 
-static struct spyreprog_job *plain(const struct spyregen_matmul *mm, char *err)
+static struct spyreprog_job *plain(const struct spyregen_matmul *mm, unsigned int sym_c, char *err)
 {
 	uint32_t avail = mm->cores ? mm->cores : 0xffffffffu, used[32], ncores = 0, i, first_b;
 	struct progs pr[32];
-	struct gen g = { .mm = mm };
+	struct gen g = { .mm = mm, .sym_c = sym_c };
 	struct plan *pl = &g.pl;
 	int prog_l3lu = -1;
 
 	for (i = 0; i < 32; i++)
 		if (avail >> i & 1)
 			used[ncores++] = i;
-	if (!make_plan(mm, pl, ncores))
+	if (!make_plan(mm, pl, ncores, (uint32_t)__builtin_popcount(avail & 0xffff)))
 		return gen_fail(err, mm->split_m || mm->split_n || mm->split_k ?
 				"%u x %u x %u does not divide as asked among %u cores, or does not fit LX" :
 				"%u x %u x %u does not fit LX", mm->m, mm->n, mm->k, ncores);
@@ -893,7 +920,22 @@ static struct spyreprog_job *plain(const struct spyregen_matmul *mm, char *err)
 	return g.job;
 }
 
-/* Lays the operands out anew where it must, then multiplies. */
+/* Appends part, of which symbols gives the numbers, to *job; false: part is NULL. */
+static bool append(struct spyreprog_job **job, struct spyreprog_job *part, const unsigned int *symbols)
+{
+	if (!part) {
+		spyreprog_job_free(*job);
+		*job = NULL;
+		return false;
+	}
+	if (*job)
+		spyreprog_job_then(*job, part, symbols);
+	else
+		*job = part;
+	return true;
+}
+
+/* Lays the operands out anew where it must, multiplies, and scales the sums. */
 struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *err)
 {
 	bool ta = mm->flags & SPYREGEN_TRANSPOSED_A, tb = mm->flags & SPYREGEN_TRANSPOSED_B;
@@ -902,13 +944,15 @@ struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *er
 	struct spyregen_relayout a = { .op = SPYREGEN_TRANSPOSE, .rows = mm->k, .cols = mm->m };
 	struct spyregen_relayout b = { .op = tb ? SPYREGEN_TRANSPOSE_WEIGHTS : SPYREGEN_TO_WEIGHTS,
 				       .rows = tb ? mm->n : mm->k, .cols = tb ? mm->k : mm->n };
-	struct spyreprog_job *job = NULL, *part;
+	struct gen_cast cast = { .m = mm->m, .n = mm->n, .in = SPYRE_IEEE_INT32, .out = mm->out,
+				 .scale = mm->scale, .cores = mm->cores, .batch = mm->batch,
+				 .to = SYM_C };
+	struct spyregen_matmul sums = *mm;
+	struct spyreprog_job *job = NULL;
 
 	if (!check(mm, err))
 		return NULL;
-	if (!ta && !tb && !sb)
-		return plain(mm, err);
-	if (!gen_is16(mm->in))
+	if ((ta || tb || sb) && !gen_is16(mm->in))
 		return gen_fail(err, "transposed operands and a right one in sticks have a 16-bit format");
 	if (tb && sb)
 		return gen_fail(err, "the right operand is either transposed or in sticks as it is");
@@ -917,29 +961,23 @@ struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *er
 	a.batch = mm->flags & SPYREGEN_SHARED_A ? 1 : mm->batch;
 	b.batch = mm->flags & SPYREGEN_SHARED_B ? 1 : mm->batch;
 	if (ta) {
-		job = gen_relayout(&a, SYM_A, next, err);
-		if (!job)
+		if (!append(&job, gen_relayout(&a, SYM_A, next, err), NULL))
 			return NULL;
 		symbols[SYM_A] = next++;
 	}
 	if (tb || sb) {
-		part = gen_relayout(&b, SYM_B, next, err);
-		symbols[SYM_B] = next++;
-		if (part && job)
-			spyreprog_job_then(job, part, NULL);
-		else if (part)
-			job = part;
-		if (!part) {
-			spyreprog_job_free(job);
+		if (!append(&job, gen_relayout(&b, SYM_B, next, err), NULL))
 			return NULL;
-		}
+		symbols[SYM_B] = next++;
 	}
-	part = plain(mm, err);
-	if (!part) {
-		spyreprog_job_free(job);
+	if (scaled(mm)) {
+		cast.from = next;
+		sums.out = SPYRE_IEEE_INT32;
+	}
+	if (!append(&job, plain(&sums, scaled(mm) ? cast.from : SYM_C, err), symbols))
 		return NULL;
-	}
-	spyreprog_job_then(job, part, symbols);
+	if (scaled(mm) && !append(&job, gen_cast(&cast, err), NULL))
+		return NULL;
 	if (spyreprog_job_error(job)) {
 		gen_fail(err, "%s", spyreprog_job_error(job));
 		spyreprog_job_free(job);

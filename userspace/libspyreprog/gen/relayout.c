@@ -92,30 +92,12 @@ static void t_compute(const struct walk *w, const struct walk_grid *g, int p, un
 		exchange(w, b, p, 1, 8, b->cols > q ? (b->cols - q + 7) / 8 : 0);
 }
 
-/* n times wl sticks, stride apart, through a FIFO. */
-static void spread(const struct walk *w, int p, bool load, enum spyre_fifo fifo, unsigned int lar,
-		   unsigned int wl, uint32_t n, uint32_t stride)
-{
-	if (wl > 1)
-		sp_loop(w->job, p, n);
-	if (load)
-		sp_ld(w->job, p, lar, SPYRE_REG_NONE, fifo, wl > 1 ? wl : n,
-		      wl > 1 ? (int32_t)SPYRE_STICK : (int32_t)stride,
-		      wl > 1 ? (int32_t)stride : 0);
-	else
-		sp_st(w->job, p, lar, SPYRE_REG_NONE, fifo, wl > 1 ? wl : n,
-		      wl > 1 ? (int32_t)SPYRE_STICK : (int32_t)stride,
-		      wl > 1 ? (int32_t)stride : 0);
-	if (wl > 1)
-		sp_end(w->job, p);
-}
-
 static void second_pass(const struct walk *w, const struct block *b, int p, bool load,
 			enum spyre_fifo fifo)
 {
 	sp_loop(w->job, p, 8);
 	sp_mvreg(w->job, p, SPYRE_LAR0 + 1, SPYRE_LAR0, 0);
-	spread(w, p, load, fifo, SPYRE_LAR0 + 1, b->wl, 8, 8 * b->wl * SPYRE_STICK);
+	walk_spread(w, p, load, fifo, SPYRE_LAR0 + 1, b->wl, 8, 8 * b->wl * SPYRE_STICK);
 	sp_addimm(w->job, p, SPYRE_LAR0, (int32_t)(b->wl * SPYRE_STICK));
 	sp_end(w->job, p);
 }
@@ -232,22 +214,11 @@ struct copy {
 static void c_load(const struct walk *w, const struct walk_grid *g, int p, unsigned int c)
 {
 	const struct copy *k = g->arg;
-	uint32_t n = k->rows[c], row = k->wl * SPYRE_STICK;
-	/* Sticks lie column by column, rows row by row; the order of the result is the outer one. */
-	uint32_t outer = k->by_row ? n : k->blocks, inner = k->by_row ? k->blocks : n;
-	uint32_t far = k->by_row ? n * row : k->blocks * row;
+	uint32_t n = k->rows[c];
 
-	if (k->blocks == 1) {
-		sp_ld(w->job, p, SPYRE_LAR0 + 2, SPYRE_REG_NONE, SPYRE_FIFO_LXLU_PE0, n * k->wl,
-		      SPYRE_STICK, 0);
-		return;
-	}
-	sp_mvreg(w->job, p, SPYRE_LAR0, SPYRE_LAR0 + 2, 0);
-	sp_loop(w->job, p, outer);
-	sp_mvreg(w->job, p, SPYRE_LAR0 + 1, SPYRE_LAR0, 0);
-	spread(w, p, true, SPYRE_FIFO_LXLU_PE0, SPYRE_LAR0 + 1, k->wl, inner, far);
-	sp_addimm(w->job, p, SPYRE_LAR0, (int32_t)row);
-	sp_end(w->job, p);
+	/* Sticks lie column by column, rows row by row: the one in terms of the other. */
+	walk_by_row(w, p, true, SPYRE_FIFO_LXLU_PE0, k->wl, k->by_row ? n : k->blocks,
+		    k->by_row ? k->blocks : n);
 }
 
 static void c_compute(const struct walk *w, const struct walk_grid *g, int p, unsigned int c)

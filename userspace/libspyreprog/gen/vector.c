@@ -569,6 +569,8 @@ static struct spyreprog_job *stretched(const struct spyregen_elementwise *e, cha
 
 struct spyreprog_job *spyregen_elementwise(const struct spyregen_elementwise *e, char *err)
 {
+	bool copy = e->op == SPYREGEN_COPY;
+	struct ewop cast = { .nin = 1 };
 	struct ew ew = { .e = e };
 	struct stream s = {
 		.icols = 1, .ocols = 1, .load = ew_load, .compute = ew_compute, .arg = &ew
@@ -578,20 +580,33 @@ struct spyreprog_job *spyregen_elementwise(const struct spyregen_elementwise *e,
 		return gen_fail(err, "unknown operation %u", (unsigned int)e->op);
 	if (!e->m || !e->n)
 		return gen_fail(err, "m and n must be at least 1");
+	if (!gen_fits(e->m, e->n, err))
+		return NULL;
 	ew.o = &ewops[e->op];
-	if (!format_of(e->out, ew.o->int_out) || (ew.o->nin && !format_of(e->in, ew.o->int_in)))
-		return gen_fail(err, "formats: %s in, %s out",
-				ew.o->int_in ? "IEEE_INT32" :
+	if (copy ? (unsigned int)e->in >= SPYRE_FORMATS || (unsigned int)e->out >= SPYRE_FORMATS :
+	    !format_of(e->out, ew.o->int_out) || (ew.o->nin && !format_of(e->in, ew.o->int_in)))
+		return gen_fail(err, "formats %s in, %s out: this operation takes %s in, %s out",
+				gen_format_name(e->in), gen_format_name(e->out),
+				copy ? "any" : ew.o->int_in ? "IEEE_INT32" :
 				"SEN169_FP16, IEEE_FP16, BFLOAT16 or IEEE_FP32",
-				ew.o->int_out ? "IEEE_INT32" : "one of floating point");
+				copy ? "any" : ew.o->int_out ? "IEEE_INT32" :
+				"one of floating point");
 	if ((unsigned int)e->a > SPYREGEN_SCALAR || (unsigned int)e->b > SPYREGEN_SCALAR)
 		return gen_fail(err, "unknown way to stretch an operand");
 	if (e->a != SPYREGEN_FULL || e->b != SPYREGEN_FULL)
 		return stretched(e, err);
+	if (copy) {
+		if (gen_width(e->in) > SPYRE_LANES || gen_width(e->out) > SPYRE_LANES)
+			return gen_cast(&(struct gen_cast){ .m = e->m, .n = e->n, .in = e->in,
+							    .out = e->out, .cores = e->cores, .to = 1 },
+					err);
+		cast.op = gen_cast_op(e->in, e->out);
+		ew.o = &cast;
+	}
 	s.nin = ew.o->nin;
 	s.wi = gen_lane_words(e->in);
 	s.wo = gen_lane_words(e->out);
-	s.rows = spyregen_rows(e->m) * ((e->n + 63) / 64);
+	s.rows = spyregen_rows(e->m) * (((uint64_t)e->n + 63) / 64);
 	s.unit = ew.o->sfp ? SPYRE_UNIT_SFP : SPYRE_UNIT_PE;
 	s.out = ew.o->sfp ? SPYRE_FIFO_SFP_LXSU : SPYRE_FIFO_PE_LXSU;
 	place(&s, (s.rows + 63) / 64);

@@ -27,6 +27,37 @@ uint32_t walk_at(const struct walk *w, const struct walk_grid *g, unsigned int o
 	return at * SPYRE_STICK;
 }
 
+void walk_spread(const struct walk *w, int p, bool load, enum spyre_fifo fifo, unsigned int lar,
+		 unsigned int wl, uint32_t n, uint32_t stride)
+{
+	void (*move)(struct spyreprog_job *job, int p, unsigned int lar, unsigned int lbr,
+		     unsigned int fifo, uint32_t n, int32_t stride, int32_t larinc) =
+		load ? sp_ld : sp_st;
+
+	if (wl == 1) {
+		move(w->job, p, lar, SPYRE_REG_NONE, fifo, n, (int32_t)stride, 0);
+		return;
+	}
+	sp_loop(w->job, p, n);
+	move(w->job, p, lar, SPYRE_REG_NONE, fifo, wl, (int32_t)SPYRE_STICK, (int32_t)stride);
+	sp_end(w->job, p);
+}
+
+void walk_by_row(const struct walk *w, int p, bool load, enum spyre_fifo fifo, unsigned int wl,
+		 uint32_t rows, uint32_t cols)
+{
+	if (rows == 1 || cols == 1) {
+		walk_spread(w, p, load, fifo, SPYRE_LAR0 + 2, 1, rows * cols * wl, SPYRE_STICK);
+		return;
+	}
+	sp_mvreg(w->job, p, SPYRE_LAR0, SPYRE_LAR0 + 2, 0);
+	sp_loop(w->job, p, rows);
+	sp_mvreg(w->job, p, SPYRE_LAR0 + 1, SPYRE_LAR0, 0);
+	walk_spread(w, p, load, fifo, SPYRE_LAR0 + 1, wl, cols, rows * wl * SPYRE_STICK);
+	sp_addimm(w->job, p, SPYRE_LAR0, (int32_t)(wl * SPYRE_STICK));
+	sp_end(w->job, p);
+}
+
 void walk_store(const struct walk *w, const struct walk_grid *g, int p, unsigned int c)
 {
 	sp_st(w->job, p, SPYRE_LAR0 + 2, SPYRE_REG_NONE,

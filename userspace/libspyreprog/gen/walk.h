@@ -58,6 +58,15 @@ bool walk(struct walk *w);
 /* Sticks of operand o in its slot, and where it begins. */
 uint32_t walk_words(const struct walk_side *s, unsigned int c);
 uint32_t walk_at(const struct walk *w, const struct walk_grid *g, unsigned int o, unsigned int c);
+/* n times wl sticks, stride apart, through a FIFO. */
+void walk_spread(const struct walk *w, int p, bool load, enum spyre_fifo fifo, unsigned int lar,
+		 unsigned int wl, uint32_t n, uint32_t stride);
+/*
+ * What lies in LX at LAR2 as so many columns, one behind the other, of units of wl sticks goes through
+ * a FIFO row by row. Uses LAR0 and LAR1.
+ */
+void walk_by_row(const struct walk *w, int p, bool load, enum spyre_fifo fifo, unsigned int wl,
+		 uint32_t rows, uint32_t cols);
 /* Stores what comes from a FIFO one word behind the other. */
 void walk_store(const struct walk *w, const struct walk_grid *g, int p, unsigned int c);
 

@@ -5,14 +5,14 @@
  * order of arithmetic.
  *
  * Layout "sticks". A matrix of R rows and C columns lies in columns of sticks: element (r, c) is at
- * place ((c / W) * R' + r) * W + c % W, with W = 64 (128 for 8-bit formats) and
- * R' = spyregen_rows(R). So what one column of PT tiles needs of 128 rows is one run of words, and
- * a result is the next product's operand as it lies. A row of a column is one stick in 8- and
- * 16-bit formats, two in 32-bit ones. Padding columns may hold any finite number (reductions skip
+ * place ((c / W) * R' + r) * W + c % W, with W = 64 (128 for 8-bit formats, 256 for SENINT4, whose
+ * even places are the low halves of bytes) and R' = spyregen_rows(R). So what one column of PT tiles needs of 128 rows is one run of words, and
+ * a result is the next product's operand as it lies. A row of a column is one stick in formats
+ * of up to 16 bits, two in 32-bit ones, SEN18F_FP24 being one too. Padding columns may hold any finite number (reductions skip
  * them, products multiply them with weights of 0); padding rows may hold anything.
  *
  * Layout "weights" (right operand of products, K x N): the same with W = 64 for every format and
- * R' = K rounded up to 64 (128 for 8-bit formats); all padding is 0. One 8 KiB run is one XRF tile.
+ * R' = K rounded up to 64 (128 for 8-bit formats, 256 for SENINT4); all padding is 0. One 8 KiB run is one XRF tile.
  */
 #ifndef SPYREGEN_H
 #define SPYREGEN_H
@@ -34,8 +34,8 @@ uint64_t spyregen_weight_bytes(enum spyre_format fmt, uint64_t k, uint64_t n);
 
 /*
  * Between row-major host fp32 (ld elements from row to row) and the card's layout, converting;
- * padding is written as 0. Formats SEN169_FP16, IEEE_FP16, BFLOAT16, IEEE_FP32, and fp8; the integer forms
- * take SENINT8 and IEEE_INT32, whose host elements are int8_t and int32_t.
+ * padding is written as 0. All floating-point formats. The integer forms take SENINT8 and SENINT4,
+ * whose host elements are int8_t (saturating in SENINT4), and IEEE_INT32, where they are int32_t.
  */
 void spyregen_pack(void *dst, enum spyre_format fmt, const float *src, uint64_t rows, uint64_t cols,
 		   uint64_t ld);
@@ -47,7 +47,9 @@ void spyregen_pack_int(void *dst, enum spyre_format fmt, const void *src, uint64
 		       uint64_t cols, uint64_t ld);
 void spyregen_unpack_int(void *dst, uint64_t ld, const void *src, enum spyre_format fmt,
 			 uint64_t rows, uint64_t cols);
-void spyregen_pack_weights_int8(void *dst, const int8_t *src, uint64_t k, uint64_t n, uint64_t ld);
+/* SENINT8 or SENINT4. */
+void spyregen_pack_weights_int(void *dst, enum spyre_format fmt, const int8_t *src, uint64_t k,
+			       uint64_t n, uint64_t ld);
 /* Rounds host values to what the format can hold, as packing does. */
 void spyregen_round(float *v, size_t count, enum spyre_format fmt);
 
@@ -67,12 +69,17 @@ enum spyregen_act {
 
 /*
  * c[m x n] = act(a[m x k] * b[k x n] + bias[n]). Symbols (addresses): 0: a (sticks), 1: b
- * (weights), 2: c (sticks), 3: bias (fp32 vector; int32 for SENINT8), if any. in: SEN169_FP16,
- * IEEE_FP16, BFLOAT16, SEN143_FP8, SEN152_FP8 with out a 16-bit one or IEEE_FP32; or SENINT8 with out IEEE_INT32 (act NONE
- * or RELU). Order of arithmetic: one chain of fp32 fused multiply-adds per element, k ascending
- * from 0; then bias, activation, conversion. With k divided there is such a chain for each slice; the
- * slices are added in fp32, ascending, or descending for every other block of 64 columns (the odd
- * ones, when n has an even number of blocks and both corelets work).
+ * (weights), 2: c (sticks), 3: bias (fp32 vector; int32 for integers), if any. in: SEN169_FP16,
+ * IEEE_FP16, BFLOAT16, SEN143_FP8, SEN152_FP8 with out a 16-bit one or IEEE_FP32; or SENINT8 or
+ * SENINT4 with act NONE or RELU. Order of arithmetic: one chain of fp32 fused multiply-adds per element,
+ * k ascending from 0; then bias, activation, conversion. With k divided there is such a chain for each
+ * slice; the slices are added in fp32, ascending, or descending for every other block of 64 columns (the
+ * odd ones, when n has an even number of blocks and both corelets work).
+ *
+ * Integers are summed in int32 modulo 2^32, as is the bias (int32). out IEEE_INT32 has the sums; with
+ * SENINT8, SENINT4, a 16-bit format or IEEE_FP32 they become fp32 (nearest even) after the activation, are
+ * multiplied by scale (rounded), then converted: to integers nearest even, saturating. The last symbol is
+ * memory for the sums then: spyregen_bytes() of m x n in IEEE_INT32, times the batch.
  *
  * Transposed operands and a b in sticks (16-bit formats) are laid out anew first, in memory that the
  * caller gives: symbols behind the others, one for a (spyregen_bytes() of m x k) if it is
@@ -91,9 +98,10 @@ struct spyregen_matmul {
 	uint32_t flags;
 	/* Work division: cores along m and along n; 0: chosen. */
 	uint32_t split_m, split_n;
-	/* Slices of k, a divisor of its tiles of 64 (8-bit formats: 128); 0: not divided. */
+	/* Slices of k, a divisor of its tiles of 64 (8-bit formats: 128, SENINT4: 256); 0: not divided. */
 	uint32_t split_k;
 	uint32_t batch;		/* 0: 1 */
+	float scale;		/* of sums of integers that do not stay IEEE_INT32; else 0 */
 };
 
 /* NULL: err (at least 200 bytes) says why. The caller frees the job. */
@@ -101,7 +109,7 @@ struct spyreprog_job *spyregen_matmul(const struct spyregen_matmul *mm, char *er
 
 enum spyregen_op {
 	/* out = f(a) */
-	SPYREGEN_COPY, /* converts when formats differ */
+	SPYREGEN_COPY, /* converts when formats differ, between any two */
 	SPYREGEN_OP_RELU,
 	SPYREGEN_OP_GELU,
 	SPYREGEN_OP_SIGMOID,
@@ -163,7 +171,9 @@ unsigned int spyregen_operands(enum spyregen_op op);
 /*
  * Elementwise on matrices of one shape and layout, padding included. Symbols: 0: a, 1: b (binary
  * operations only), last: out; FILL has out alone. Formats: 16-bit ones and IEEE_FP32, where the
- * operation does not say IEEE_INT32.
+ * operation does not say IEEE_INT32; COPY takes all. It goes from integers to floating point and back
+ * as I2F and F2I do and saturates in narrow integers; padding columns that the operand's layout has
+ * not become 0, and others may overflow as any number does. At most 2^35 elements.
  */
 struct spyregen_elementwise {
 	enum spyregen_op op;
@@ -205,11 +215,14 @@ struct spyreprog_job *spyregen_row(const struct spyregen_row *row, char *err);
 
 enum spyregen_column_op {
 	SPYREGEN_COLUMN_SUM, SPYREGEN_COLUMN_MAX, SPYREGEN_COLUMN_MIN, SPYREGEN_COLUMN_MEAN,
+	/* out IEEE_INT32: number of the row of the first maximum. m at most 2^24; no NaN. */
+	SPYREGEN_COLUMN_ARGMAX,
 };
 
 /*
  * Down columns, out 1 x n. Symbols: 0: in, 1: out, 2: memory of spyregen_column_scratch() bytes, if
- * that is not 0. Formats as along rows. Sums: fp32, rows ascending in parts of 512, then the parts.
+ * that is not 0. Formats as along rows. Sums: fp32, rows ascending in parts of 512, then the parts; of
+ * more than 1024 parts again 512 at a time. At most 2^35 elements.
  */
 struct spyregen_column {
 	enum spyregen_column_op op;
@@ -219,7 +232,7 @@ struct spyregen_column {
 };
 
 struct spyreprog_job *spyregen_column(const struct spyregen_column *col, char *err);
-uint64_t spyregen_column_scratch(uint64_t m, uint64_t n);
+uint64_t spyregen_column_scratch(enum spyregen_column_op op, uint64_t m, uint64_t n);
 
 enum spyregen_relayout_op {
 	SPYREGEN_TRANSPOSE,		/* sticks to sticks, cols x rows */
