@@ -166,6 +166,31 @@ static uint64_t local_addr(struct unit *u, const struct ref_insn *in)
 
 /* --- L3LU, L3SU ----------------------------------------------------------------------------- */
 
+/* All words of a burst are read before one is written: the two may overlap in the own LX. */
+static enum step store_core(struct machine *m, struct unit *u, const struct ref_insn *in)
+{
+	uint64_t lx = local_addr(u, in), ear = u->seq.reg[in->c];
+	uint8_t words[32][WORD], *p;
+	unsigned int k;
+
+	for (k = 0; k < in->n; k++) {
+		p = local(m, u, m->lx[u->core], SPYRE_LX_SIZE, lx + (uint64_t)k * WORD);
+		if (!p)
+			return BLOCKED;
+		memcpy(words[k], p, WORD);
+	}
+	if (ear >> 24 >= REF_CORES || !(m->job->cores >> (ear >> 24) & 1))
+		return fail(m, u, SPYRE_ERR_PROGRAM, SPYRE_PE_CORE);
+	for (k = 0; k < in->n; k++) {
+		p = local(m, u, m->lx[ear >> 24], SPYRE_LX_SIZE,
+			  (ear & 0xffffff) + (uint64_t)k * WORD);
+		if (!p)
+			return BLOCKED;
+		memcpy(p, words[k], WORD);
+	}
+	return retire(u);
+}
+
 static enum step l3(struct machine *m, struct unit *u, const struct ref_insn *in)
 {
 	uint64_t lx = local_addr(u, in) + (uint64_t)u->word * WORD,
@@ -182,11 +207,7 @@ static enum step l3(struct machine *m, struct unit *u, const struct ref_insn *in
 		to = from ? dmva(m, u, ear) : NULL;
 		break;
 	default:
-		from = local(m, u, m->lx[u->core], SPYRE_LX_SIZE, lx);
-		if (ear >> 24 >= REF_CORES || !(m->job->cores >> (ear >> 24) & 1))
-			return fail(m, u, SPYRE_ERR_PROGRAM, SPYRE_PE_CORE);
-		to = from ? local(m, u, m->lx[ear >> 24], SPYRE_LX_SIZE, ear & 0xffffff) : NULL;
-		break;
+		return store_core(m, u, in);
 	}
 	if (!from || !to)
 		return BLOCKED;

@@ -583,6 +583,49 @@ static void test_request_order(void **state)
 	same_time(j);
 }
 
+/* A store into the own LX whose two ends overlap: all of it is read first, by both. */
+static void test_overlap(void **state)
+{
+	static const uint8_t want[4] = { 1, 1, 2, 3 };
+	struct spyreprog_job *j = spyreprog_job_new();
+	struct ref_mem mem = { .len[0] = 1 << 16 };
+	struct ref_result res;
+	struct ref_job *job;
+	struct env e;
+	unsigned int i;
+	int p;
+
+	(void)state;
+	p = unit(j, 3, SPYRE_UNIT_L3LU);
+	sp_l3(j, p, SPYRE_OP_L3_LDU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 4, 0, 0, 0);
+	sp_send(j, p, 0, 0);
+	p = unit(j, 3, SPYRE_UNIT_L3SU);
+	sp_wait(j, p, 0, 1);
+	sp_mvreg(j, p, SPYRE_EAR0, SPYRE_REG_NONE, 3 << 24 | 128);
+	sp_l3(j, p, SPYRE_OP_L3_STC, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 3, 0, 0, 0);
+	sp_mvreg(j, p, SPYRE_EAR0, SPYRE_REG_NONE, 4096);
+	sp_l3(j, p, SPYRE_OP_L3_STU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 4, 0, 0, 0);
+	env_init(&e, 1);
+	env_map(&e, 0, mem.len[0]);
+	env_load_job(&e, j);
+	for (i = 0; i < 4; i++)
+		memset(e.seg[0] + i * SPYRE_STICK, (int)i + 1, SPYRE_STICK);
+	mem.seg[0] = malloc(mem.len[0]);
+	memcpy(mem.seg[0], e.seg[0], mem.len[0]);
+	assert_int_equal(env_run(&e, NULL, 0), SPYRE_OK);
+	job = ref_job_decode(e.seg[7], e.len[7], NULL);
+	ref_run(job, &mem, 1, &res);
+	assert_int_equal(res.status, SPYRE_OK);
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(e.seg[0][4096 + i * SPYRE_STICK], want[i]);
+		assert_int_equal(mem.seg[0][4096 + i * SPYRE_STICK], want[i]);
+	}
+	assert_memory_equal(e.seg[0], mem.seg[0], mem.len[0]);
+	ref_job_free(job);
+	free(mem.seg[0]);
+	env_free(&e);
+}
+
 /* What PT says after a load of weights, and its end, come after the load. */
 static void test_send_after_weights(void **state)
 {
@@ -632,6 +675,7 @@ int main(void)
 		cmocka_unit_test(test_spoiled),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_request_order),
+		cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_send_after_weights),
 		cmocka_unit_test(test_weights_pending),
 	};
