@@ -523,6 +523,51 @@ static enum step vector(struct machine *m, struct unit *u, const struct ref_insn
 	return ADVANCED;
 }
 
+/* --- What was executed ---------------------------------------------------------------------- */
+
+static void count_operand(struct ref_seen *s, const struct ref_insn *in, unsigned int k)
+{
+	const uint8_t opnd[4] = { in->b, in->c, in->d, in->a };
+	unsigned int fifo;
+
+	if (ref_operand_words(in, k, &fifo)) {
+		s->operand[in->op][k][(uint32_t)in->imm2 >> (8 * k) & 0xff]++;
+		(k == 3 ? s->written : s->read)[fifo]++;
+		return;
+	}
+	s->operand[in->op][k][opnd[k] == SPYRE_OPND_IMM	      ? REF_SEEN_IMM
+			      : opnd[k] >= SPYRE_OPND_CONST(0) ? REF_SEEN_CONST
+							       : REF_SEEN_V]++;
+}
+
+static void count(const struct ref_job *job, const struct unit *u, const struct ref_insn *in)
+{
+	struct ref_seen *s = job->seen;
+	unsigned int k;
+
+	s->unit[in->op][u->kind]++;
+	switch (in->op) {
+	case SPYRE_OP_LD:
+	case SPYRE_OP_PT_PSOUT:
+		s->written[in->d]++;
+		return;
+	case SPYRE_OP_PT_LDW:
+	case SPYRE_OP_PT_MM:
+	case SPYRE_OP_PT_PSIN:
+		k = in->op == SPYRE_OP_PT_MM && job->accumulate_dl16;
+		s->operand[in->op][k][in->b]++;
+		/* fall through */
+	case SPYRE_OP_ST:
+		s->read[in->d]++;
+		return;
+	}
+	if (in->op < SPYRE_OP_MOV)
+		return;
+	for (k = 0; k < ref_sources(in->op); k++)
+		count_operand(s, in, k);
+	count_operand(s, in, 3);
+}
+
 /* --- The machine ---------------------------------------------------------------------------- */
 
 static enum step step(struct machine *m, struct unit *u)
@@ -578,6 +623,17 @@ static enum step step(struct machine *m, struct unit *u)
 	}
 }
 
+static enum step counted_step(struct machine *m, struct unit *u)
+{
+	const struct ref_insn *in = ref_seq_insn(&u->seq);
+	uint64_t retired = u->seq.retired;
+	enum step s = step(m, u);
+
+	if (m->job->seen && u->seq.retired != retired)
+		count(m->job, u, in);
+	return s;
+}
+
 static void run(struct machine *m)
 {
 	bool advanced, live;
@@ -592,7 +648,7 @@ static void run(struct machine *m)
 			if (u->kind == SPYRE_UNIT_PT)
 				for (k = 1 + rnd(m) % 32; k-- && load_port(m, u) == ADVANCED;)
 					advanced = true;
-			for (k = 1 + rnd(m) % 32; k-- && u->live && step(m, u) == ADVANCED;)
+			for (k = 1 + rnd(m) % 32; k-- && u->live && counted_step(m, u) == ADVANCED;)
 				advanced = true;
 			live |= u->live;
 		}
