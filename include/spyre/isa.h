@@ -265,7 +265,11 @@ enum spyre_op {
 	SPYRE_OP_L3_LDM = 0x11,		/* multicast in group d: every member executes it with the same EAR and n, each its own LX address */
 	/* L3SU, fields as L3_LDU. */
 	SPYRE_OP_L3_STU = 0x12,		/* LX to memory */
-	SPYRE_OP_L3_STC = 0x13,		/* LX to another core's LX: EAR c holds core << 24 | LX address */
+	/*
+	 * LX to another core's LX, or to the own one: EAR c holds core << 24 | LX address. All words are read
+	 * before one is written.
+	 */
+	SPYRE_OP_L3_STC = 0x13,
 
 	/*
 	 * LXLU, L0LU: n words (1 to 65535) from LAR a + LBR b, imm bytes apart (signed multiple of 128), into FIFO

@@ -240,7 +240,8 @@ static const struct isa_op isa_ops[ISA_OPS] = {
 	ISA_EXT(STU, isa_f_l3, ISA_U(L3SU), ISA_MEMORY, 0,
 		"LX at LAR + LBR to memory at EAR, burst words."),
 	ISA_EXT(STC, isa_f_l3, ISA_U(L3SU), 0, ISA_ERR(SPYRE_PE_CORE),
-		"LX to another core's LX: EAR holds core << 24 | LX address."),
+		"LX to another core's LX: EAR holds core << 24 | LX address; "
+		"all words are read before one is written."),
 
 	ISA_IO(LD, "LD", isa_f_local, ISA_UNITS_LOAD, ISA_WRITES, ISA_STREAM, 1,
 		ISA_ERR_LOCAL,

@@ -26,6 +26,20 @@ struct ref_insn {
 	int32_t imm, imm2;
 };
 
+/*
+ * How often instructions were executed: by unit, by what their operands were, by FIFO. Operands are
+ * b, c, d and a: a vector instruction's format of a FIFO, or one of REF_SEEN_V and so on; for PT
+ * operand b is its format, c that of products that were summed in DL16.
+ */
+#define REF_SEEN_V     0x40u
+#define REF_SEEN_IMM   0x41u
+#define REF_SEEN_CONST 0x42u
+struct ref_seen {
+	uint64_t unit[0x80][SPYRE_UNITS];
+	uint64_t operand[0x80][4][0x100];
+	uint64_t written[SPYRE_FIFOS], read[SPYRE_FIFOS];
+};
+
 /* A unit's program and the values its registers start with. */
 struct ref_unit {
 	const struct ref_insn *text; /* NULL: the unit does nothing */
@@ -41,6 +55,7 @@ struct ref_job {
 	struct ref_unit unit[REF_CORES][REF_UNITS];
 	struct ref_insn *text;
 	bool accumulate_dl16; /* the card's property; decoded as false */
+	struct ref_seen *seen; /* counted into by ref_run(); decoded as NULL */
 };
 
 /* Where a unit is in its program. */

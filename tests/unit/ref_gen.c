@@ -628,23 +628,51 @@ static const uint8_t fifo_reader[SPYRE_FIFOS] = {
 	SPYRE_UNIT_PE,	SPYRE_UNIT_LXSU, SPYRE_UNIT_LXSU, SPYRE_UNIT_SFP,
 };
 
-/* Format of a FIFO operand. */
+/* Formats of a FIFO operand: those of one word, then those of two. */
+#define FMTS_ONE 6u
+static const uint8_t fmts[] = {
+	SPYRE_SEN169_FP16,
+	SPYRE_IEEE_FP16,
+	SPYRE_BFLOAT16,
+	SPYRE_IEEE_FP32 | SPYRE_FMT_HALF,
+	SPYRE_IEEE_INT32 | SPYRE_FMT_HALF,
+	SPYRE_SEN18F_FP24 | SPYRE_FMT_HALF,
+	SPYRE_IEEE_FP32,
+	SPYRE_IEEE_INT32,
+	SPYRE_SEN18F_FP24,
+};
+
 static unsigned int operand_fmt(struct gen *g)
 {
-	static const uint8_t fmts[] = {
-		SPYRE_SEN169_FP16,
-		SPYRE_IEEE_FP16,
-		SPYRE_BFLOAT16,
-		SPYRE_IEEE_FP32,
-		SPYRE_IEEE_INT32,
-		SPYRE_IEEE_FP32 | SPYRE_FMT_HALF,
-		SPYRE_IEEE_INT32 | SPYRE_FMT_HALF,
-	};
-
 	return fmts[below(g, sizeof(fmts))];
 }
 
+static unsigned int one_word_fmt(struct gen *g)
+{
+	return fmts[below(g, FMTS_ONE)];
+}
+
+/* Formats that MOV alone takes, from and to so many registers in a row. */
+static unsigned int narrow_fmt(struct gen *g)
+{
+	static const uint8_t narrow[] = {
+		SPYRE_SENINT8,
+		SPYRE_SEN143_FP8,
+		SPYRE_SEN152_FP8,
+		SPYRE_SENINT4,
+	};
+
+	return narrow[below(g, sizeof(narrow))];
+}
+
+static unsigned int narrow_regs(unsigned int fmt)
+{
+	return fmt == SPYRE_SENINT4 ? 4 : 2;
+}
+
 static const uint8_t plain_ops[] = {
+	SPYRE_OP_MOV,
+	SPYRE_OP_MOV,
 	SPYRE_OP_MOV,
 	SPYRE_OP_MOV,
 	SPYRE_OP_ADD,
@@ -677,15 +705,13 @@ static const uint8_t plain_ops[] = {
 	SPYRE_OP_LMASK,
 	SPYRE_OP_IOTA,
 	SPYRE_OP_SHUF,
-	/* SFP alone from here on. */
-	SPYRE_OP_RSUM,
-	SPYRE_OP_RMAX,
-	SPYRE_OP_RMIN,
-	SPYRE_OP_RARGMAX,
-	SPYRE_OP_SCAN,
-	SPYRE_OP_RRANK,
+	/* SFP alone from here on; more often, as one unit has them. */
+	SPYRE_OP_RSUM,	  SPYRE_OP_RSUM,    SPYRE_OP_RSUM,  SPYRE_OP_RMAX,  SPYRE_OP_RMAX,
+	SPYRE_OP_RMAX,	  SPYRE_OP_RMIN,    SPYRE_OP_RMIN,  SPYRE_OP_RMIN,  SPYRE_OP_RARGMAX,
+	SPYRE_OP_RARGMAX, SPYRE_OP_RARGMAX, SPYRE_OP_SCAN,  SPYRE_OP_SCAN,  SPYRE_OP_SCAN,
+	SPYRE_OP_RRANK,	  SPYRE_OP_RRANK,   SPYRE_OP_RRANK,
 };
-#define SFP_OPS 6u
+#define SFP_OPS 18u
 
 /* fp32 bits: what programs compute with, and what is special. */
 static uint32_t immediate(struct gen *g)
@@ -714,7 +740,7 @@ static void vector(struct gen *g, struct part *p, const uint8_t *in, const uint8
 	struct spyre_insn v = { .op = (uint8_t)op, .n = (uint16_t)n };
 	struct ref_insn r;
 	uint8_t *opnd[4] = { &v.b, &v.c, &v.d, &v.a };
-	uint32_t fmts = 0;
+	uint32_t formats = 0;
 
 	for (nin = 0; in[nin] != 0xff; nin++)
 		;
@@ -728,27 +754,33 @@ static void vector(struct gen *g, struct part *p, const uint8_t *in, const uint8
 		v.imm = chance(g, 50) ? below(g, SPYRE_LANES) : rnd(g) << 1;
 	else
 		v.imm = 0;
-	if (op == SPYRE_OP_MOV && chance(g, 30)) {
-		/* int8 comes and goes by pairs of registers. */
+	if (op == SPYRE_OP_MOV && chance(g, 50)) {
+		unsigned int fmt = narrow_fmt(g), regs = narrow_regs(fmt),
+			     first = regs * below(g, SPYRE_VREGS / regs);
+
 		if (nin && chance(g, 50)) {
-			v.a = (uint8_t)(2 * below(g, 8));
+			v.a = (uint8_t)first;
 			v.b = (uint8_t)SPYRE_OPND_FIFO(in[below(g, nin)]);
-			fmts = SPYRE_FMTS(SPYRE_SENINT8, 0, 0, 0);
+			formats = SPYRE_FMTS(fmt, 0, 0, 0);
 		} else if (nout) {
 			v.a = (uint8_t)SPYRE_OPND_FIFO(out[below(g, nout)]);
-			v.b = (uint8_t)(2 * below(g, 8));
-			fmts = SPYRE_FMTS(0, 0, 0, SPYRE_SENINT8);
+			v.b = (uint8_t)first;
+			formats = SPYRE_FMTS(0, 0, 0, fmt);
 		}
 	}
-	if (!fmts) {
+	if (!formats) {
 		bool imm = false;
 
-		for (k = 0; k < ref_sources(op); k++) {
+		for (k = 0; k < 3; k++) {
 			unsigned int what = below(g, 100);
 
-			if (nin && what < 45) {
+			if (k >= ref_sources(op)) {
+				/* Zero, or none; LMASK has a number at c. */
+				if (chance(g, 20) && (op != SPYRE_OP_LMASK || k != 1))
+					*opnd[k] = SPYRE_OPND_NONE;
+			} else if (nin && what < 45) {
 				*opnd[k] = (uint8_t)SPYRE_OPND_FIFO(in[below(g, nin)]);
-				fmts |= operand_fmt(g) << (8 * k);
+				formats |= operand_fmt(g) << (8 * k);
 			} else if (what < 55 && op != SPYRE_OP_BCAST && op != SPYRE_OP_ROT) {
 				*opnd[k] = SPYRE_OPND_IMM;
 				imm = true;
@@ -762,12 +794,12 @@ static void vector(struct gen *g, struct part *p, const uint8_t *in, const uint8
 			v.imm = immediate(g);
 		if (nout && chance(g, 50)) {
 			v.a = (uint8_t)SPYRE_OPND_FIFO(out[below(g, nout)]);
-			fmts |= operand_fmt(g) << 24;
+			formats |= operand_fmt(g) << 24;
 		} else {
 			v.a = (uint8_t)SPYRE_OPND_V(below(g, SPYRE_VREGS));
 		}
 	}
-	v.imm2 = fmts;
+	v.imm2 = formats;
 	put(g, p, v);
 	r = (struct ref_insn) { v.op, 0, v.a, v.b, v.c, v.d, v.n, (int32_t)v.imm, (int32_t)v.imm2 };
 	for (k = 0; k < 4; k++) {
@@ -928,8 +960,10 @@ static bool event_vector(struct gen *g, unsigned int c, unsigned int x)
 
 static bool event_pt(struct gen *g, unsigned int c, unsigned int x)
 {
-	static const uint8_t fmts[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16,
-					SPYRE_SENINT8 };
+	static const uint8_t pt_fmts[] = {
+		SPYRE_SEN169_FP16, SPYRE_IEEE_FP16,  SPYRE_BFLOAT16, SPYRE_SENINT8,
+		SPYRE_SEN143_FP8,  SPYRE_SEN152_FP8, SPYRE_SENINT4,
+	};
 	unsigned int u = uid(c, SPYRE_UNIT_PT, x), tile = below(g, REF_TILES), n, fifo;
 	uint8_t *fmt = &g->tile_fmt[c][x][tile], was = *fmt;
 	bool l0 = chance(g, 30), ok = true;
@@ -939,7 +973,7 @@ static bool event_pt(struct gen *g, unsigned int c, unsigned int x)
 	if (was == 0xff || chance(g, 30)) {
 		/* In a loop a product before this may be the next iteration's. */
 		if (was == 0xff || !g->depth)
-			*fmt = fmts[below(g, sizeof(fmts))];
+			*fmt = pt_fmts[below(g, sizeof(pt_fmts))];
 		fifo = l0 ? SPYRE_FIFO_L0LU_PTW : SPYRE_FIFO_LXLU_PTW;
 		put(g, p,
 		    (struct spyre_insn) { .op = SPYRE_OP_PT_LDW,
@@ -1090,8 +1124,11 @@ static bool event_ring(struct gen *g, unsigned int c, unsigned int x)
 	unsigned int to = (c + (x ? g->ncores - 1 : 1)) % g->ncores,
 		     n = 1 + below(g, to == c ? 16 : 40);
 	struct part *p = part_of(g, uid(c, SPYRE_UNIT_SFP, x));
+	struct spyre_insn in =
+		mov_raw(SPYRE_OPND_FIFO(SPYRE_FIFO_RING), below(g, SPYRE_VREGS), n);
 
-	put(g, p, mov_raw(SPYRE_OPND_FIFO(SPYRE_FIFO_RING), below(g, SPYRE_VREGS), n));
+	in.imm2 = SPYRE_FMTS(0, 0, 0, one_word_fmt(g));
+	put(g, p, in);
 	p = part_of(g, uid(to, SPYRE_UNIT_SFP, x));
 	put(g, p,
 	    (struct spyre_insn) { .op = SPYRE_OP_IADD,
@@ -1099,7 +1136,7 @@ static bool event_ring(struct gen *g, unsigned int c, unsigned int x)
 				  .b = 7,
 				  .c = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_RING),
 				  .n = (uint16_t)n,
-				  .imm2 = SPYRE_FMTS(0, SPYRE_IEEE_INT32 | SPYRE_FMT_HALF, 0, 0) });
+				  .imm2 = SPYRE_FMTS(0, one_word_fmt(g), 0, 0) });
 	return commit(g, n);
 }
 
@@ -1214,26 +1251,36 @@ static bool event_broadcast(struct gen *g, unsigned int c, unsigned int x)
 /* A special function of random numbers, its results to memory by a way that nothing else takes. */
 static bool event_special(struct gen *g, unsigned int c, unsigned int x)
 {
-	unsigned int n = 1 + below(g, 4),
-		     op = SPYRE_OP_RECIP + below(g, SPYRE_OP_GELU - SPYRE_OP_RECIP + 1);
-	unsigned int fmt = below(g, 4), words = n * (fmt == SPYRE_IEEE_FP32 ? 2 : 1);
+	unsigned int n = 1 + below(g, 4), from = operand_fmt(g), to = operand_fmt(g), fifo,
+		     what = below(g, 100), words, sfp = uid(c, SPYRE_UNIT_SFP, x),
+		     lxsu = uid(c, SPYRE_UNIT_LXSU, x), l3su = uid(c, SPYRE_UNIT_L3SU, 0);
 	uint64_t lx = SPYRE_LX_SIZE - (x + 1) * SLOT; /* beyond what regions use */
-	unsigned int lxsu = uid(c, SPYRE_UNIT_LXSU, x), l3su = uid(c, SPYRE_UNIT_L3SU, 0);
 	uint64_t out = g->out->special_bytes;
+	struct spyre_insn in = {
+		.op = (uint8_t)(SPYRE_OP_RECIP + below(g, SPYRE_OP_GELU - SPYRE_OP_RECIP + 1)),
+		.a = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_SFP_LXSU),
+		.n = (uint16_t)n,
+		.imm2 = SPYRE_FMTS(what < 70 ? from : 0, 0, 0, to),
+	};
+	struct ref_insn r;
 	struct part *p;
 
-	if (g->out->nspecials == 64 || g->depth ||
-	    !other_end(g, c, x, SPYRE_FIFO_LXLU_SFP0, words, true))
+	if (g->out->nspecials == 64 || g->depth)
 		return false;
-	p = part_of(g, uid(c, SPYRE_UNIT_SFP, x));
-	put(g, p,
-	    (struct spyre_insn) {
-		    .op = (uint8_t)op,
-		    .a = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_SFP_LXSU),
-		    .n = (uint16_t)n,
-		    .b = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_LXLU_SFP0),
-		    .imm2 = SPYRE_FMTS(fmt, 0, 0, SPYRE_IEEE_FP32),
-	    });
+	if (what < 70)
+		in.b = (uint8_t)SPYRE_OPND_FIFO(SPYRE_FIFO_LXLU_SFP0);
+	else if (what < 80)
+		in.b = (uint8_t)SPYRE_OPND_V(below(g, SPYRE_VREGS));
+	else if (what < 90)
+		in.b = (uint8_t)SPYRE_OPND_CONST(g->consts[below(g, 8)]);
+	else
+		in.b = SPYRE_OPND_IMM, in.imm = immediate(g);
+	r = (struct ref_insn) { .op = in.op, .a = in.a, .b = in.b, .imm2 = (int32_t)in.imm2 };
+	words = n * ref_operand_words(&r, 0, &fifo);
+	if (words && !other_end(g, c, x, SPYRE_FIFO_LXLU_SFP0, words, true))
+		return false;
+	put(g, part_of(g, sfp), in);
+	words = n * ref_operand_words(&r, 3, &fifo);
 	p = part_of(g, lxsu);
 	put(g, p, mvreg(SPYRE_LAR0, NOREG, (int64_t)lx));
 	put(g, p,
@@ -1241,7 +1288,7 @@ static bool event_special(struct gen *g, unsigned int c, unsigned int x)
 				  .a = SPYRE_LAR0,
 				  .b = NOREG,
 				  .d = SPYRE_FIFO_SFP_LXSU,
-				  .n = (uint16_t)(2 * n),
+				  .n = (uint16_t)words,
 				  .imm = 128 });
 	if (!can_order(g, lxsu, l3su) || !can_order(g, l3su, lxsu) || !commit(g, 4 * n))
 		return false;
@@ -1253,13 +1300,27 @@ static bool event_special(struct gen *g, unsigned int c, unsigned int x)
 				   .a = SPYRE_LAR0,
 				   .b = NOREG,
 				   .c = SPYRE_EAR0,
-				   .n = (uint16_t)(2 * n) });
+				   .n = (uint16_t)words });
 	g->unit[l3su].clock++;
 	order(g, l3su, lxsu);
-	g->out->special[g->out->nspecials++] =
-		(struct ref_special) { (uint32_t)out, 256 * n, (uint8_t)op };
-	g->out->special_bytes += 256 * n;
+	g->out->special[g->out->nspecials++] = (struct ref_special) {
+		(uint32_t)out, 128 * words, in.op, (uint8_t)(to & ~SPYRE_FMT_HALF)
+	};
+	g->out->special_bytes += 128 * words;
 	return true;
+}
+
+/* Some at once, since each is one instruction. */
+static bool event_specials(struct gen *g, unsigned int c, unsigned int x)
+{
+	unsigned int n = 4 + below(g, 5);
+	bool done = false;
+
+	while (n--) {
+		begin_event(g);
+		done |= event_special(g, c, x);
+	}
+	return done;
 }
 
 static void events(struct gen *g, unsigned int n, int core);
@@ -1444,7 +1505,7 @@ static void events(struct gen *g, unsigned int n, int core)
 			else if (what < 86)
 				done = event_broadcast(g, c, x);
 			else if (what < 89)
-				done = event_special(g, c, x);
+				done = event_specials(g, c, x);
 			else
 				done = event_loop(g, core);
 		}

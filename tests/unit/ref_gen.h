@@ -19,10 +19,10 @@
 #define REF_RW_BYTES (64u * 4096u)
 #define REF_OUT_AT 65536u
 
-/* Lanes at the start of REF_SEG_OUT, as fp32: results of op, to be compared within its bound. */
+/* Words at the start of REF_SEG_OUT, of format fmt: results of op, compared within its bound. */
 struct ref_special {
 	uint32_t offset, bytes;
-	uint8_t op;
+	uint8_t op, fmt;
 };
 
 struct ref_program {

@@ -292,6 +292,9 @@ uint32_t ref_op(unsigned int op, uint32_t b, uint32_t c, uint32_t d)
 	case SPYRE_OP_ERF:
 		return from_double(erf(x));
 	case SPYRE_OP_GELU:
+		/* The limit, where the product is of infinity and 0. */
+		if (b == 0xff800000)
+			return 0x80000000;
 		/* erfc: nothing is lost by cancellation where erf nears -1. */
 		return from_double(x * erfc(-x * M_SQRT1_2) / 2);
 	}

@@ -166,6 +166,31 @@ static uint64_t local_addr(struct unit *u, const struct ref_insn *in)
 
 /* --- L3LU, L3SU ----------------------------------------------------------------------------- */
 
+/* All words of a burst are read before one is written: the two may overlap in the own LX. */
+static enum step store_core(struct machine *m, struct unit *u, const struct ref_insn *in)
+{
+	uint64_t lx = local_addr(u, in), ear = u->seq.reg[in->c];
+	uint8_t words[32][WORD], *p;
+	unsigned int k;
+
+	for (k = 0; k < in->n; k++) {
+		p = local(m, u, m->lx[u->core], SPYRE_LX_SIZE, lx + (uint64_t)k * WORD);
+		if (!p)
+			return BLOCKED;
+		memcpy(words[k], p, WORD);
+	}
+	if (ear >> 24 >= REF_CORES || !(m->job->cores >> (ear >> 24) & 1))
+		return fail(m, u, SPYRE_ERR_PROGRAM, SPYRE_PE_CORE);
+	for (k = 0; k < in->n; k++) {
+		p = local(m, u, m->lx[ear >> 24], SPYRE_LX_SIZE,
+			  (ear & 0xffffff) + (uint64_t)k * WORD);
+		if (!p)
+			return BLOCKED;
+		memcpy(p, words[k], WORD);
+	}
+	return retire(u);
+}
+
 static enum step l3(struct machine *m, struct unit *u, const struct ref_insn *in)
 {
 	uint64_t lx = local_addr(u, in) + (uint64_t)u->word * WORD,
@@ -182,11 +207,7 @@ static enum step l3(struct machine *m, struct unit *u, const struct ref_insn *in
 		to = from ? dmva(m, u, ear) : NULL;
 		break;
 	default:
-		from = local(m, u, m->lx[u->core], SPYRE_LX_SIZE, lx);
-		if (ear >> 24 >= REF_CORES || !(m->job->cores >> (ear >> 24) & 1))
-			return fail(m, u, SPYRE_ERR_PROGRAM, SPYRE_PE_CORE);
-		to = from ? local(m, u, m->lx[ear >> 24], SPYRE_LX_SIZE, ear & 0xffffff) : NULL;
-		break;
+		return store_core(m, u, in);
 	}
 	if (!from || !to)
 		return BLOCKED;
@@ -502,6 +523,51 @@ static enum step vector(struct machine *m, struct unit *u, const struct ref_insn
 	return ADVANCED;
 }
 
+/* --- What was executed ---------------------------------------------------------------------- */
+
+static void count_operand(struct ref_seen *s, const struct ref_insn *in, unsigned int k)
+{
+	const uint8_t opnd[4] = { in->b, in->c, in->d, in->a };
+	unsigned int fifo;
+
+	if (ref_operand_words(in, k, &fifo)) {
+		s->operand[in->op][k][(uint32_t)in->imm2 >> (8 * k) & 0xff]++;
+		(k == 3 ? s->written : s->read)[fifo]++;
+		return;
+	}
+	s->operand[in->op][k][opnd[k] == SPYRE_OPND_IMM	      ? REF_SEEN_IMM
+			      : opnd[k] >= SPYRE_OPND_CONST(0) ? REF_SEEN_CONST
+							       : REF_SEEN_V]++;
+}
+
+static void count(const struct ref_job *job, const struct unit *u, const struct ref_insn *in)
+{
+	struct ref_seen *s = job->seen;
+	unsigned int k;
+
+	s->unit[in->op][u->kind]++;
+	switch (in->op) {
+	case SPYRE_OP_LD:
+	case SPYRE_OP_PT_PSOUT:
+		s->written[in->d]++;
+		return;
+	case SPYRE_OP_PT_LDW:
+	case SPYRE_OP_PT_MM:
+	case SPYRE_OP_PT_PSIN:
+		k = in->op == SPYRE_OP_PT_MM && job->accumulate_dl16;
+		s->operand[in->op][k][in->b]++;
+		/* fall through */
+	case SPYRE_OP_ST:
+		s->read[in->d]++;
+		return;
+	}
+	if (in->op < SPYRE_OP_MOV)
+		return;
+	for (k = 0; k < ref_sources(in->op); k++)
+		count_operand(s, in, k);
+	count_operand(s, in, 3);
+}
+
 /* --- The machine ---------------------------------------------------------------------------- */
 
 static enum step step(struct machine *m, struct unit *u)
@@ -557,6 +623,17 @@ static enum step step(struct machine *m, struct unit *u)
 	}
 }
 
+static enum step counted_step(struct machine *m, struct unit *u)
+{
+	const struct ref_insn *in = ref_seq_insn(&u->seq);
+	uint64_t retired = u->seq.retired;
+	enum step s = step(m, u);
+
+	if (m->job->seen && u->seq.retired != retired)
+		count(m->job, u, in);
+	return s;
+}
+
 static void run(struct machine *m)
 {
 	bool advanced, live;
@@ -571,7 +648,7 @@ static void run(struct machine *m)
 			if (u->kind == SPYRE_UNIT_PT)
 				for (k = 1 + rnd(m) % 32; k-- && load_port(m, u) == ADVANCED;)
 					advanced = true;
-			for (k = 1 + rnd(m) % 32; k-- && u->live && step(m, u) == ADVANCED;)
+			for (k = 1 + rnd(m) % 32; k-- && u->live && counted_step(m, u) == ADVANCED;)
 				advanced = true;
 			live |= u->live;
 		}

@@ -16,8 +16,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <spyre/isa_table.h>
 
 #include "ref.h"
 #include "ref_gen.h"
@@ -98,6 +101,35 @@ static bool within(uint8_t op, uint32_t got, uint32_t want)
 	return (double)d <= bounds[i].ulp + 0.5;
 }
 
+/*
+ * Narrower results: numbers that are a few fp32 codes apart have at most one rounding boundary
+ * between them, so that their codes are equal or neighbours; infinity and the one NaN of DL16 are
+ * neighbours of the largest number.
+ */
+static bool near_code(uint32_t got, uint32_t want, unsigned int bits)
+{
+	uint32_t top = (1u << (bits - 1)) - 1;
+	int32_t a = (int32_t)(got & top), b = (int32_t)(want & top);
+
+	a = got >> (bits - 1) & 1 ? -a : a;
+	b = want >> (bits - 1) & 1 ? -b : b;
+	return abs(a - b) <= 1;
+}
+
+static bool within_fmt(uint8_t op, unsigned int fmt, uint32_t got, uint32_t want)
+{
+	switch (fmt) {
+	case SPYRE_IEEE_FP32:
+	case SPYRE_IEEE_INT32: /* the lane as it is */
+		return within(op, got, want);
+	case SPYRE_SEN18F_FP24:
+		return !(got & 0xff) && near_code(got >> 8, want >> 8, 24);
+	default:
+		return near_code(got & 0xffff, want & 0xffff, 16) &&
+		       near_code(got >> 16, want >> 16, 16);
+	}
+}
+
 static bool same_special(const struct ref_program *p, const uint8_t *got, const uint8_t *want)
 {
 	unsigned int i, c;
@@ -108,9 +140,11 @@ static bool same_special(const struct ref_program *p, const uint8_t *got, const 
 			for (k = 0; k < p->special[i].bytes; k += 4) {
 				memcpy(&g, got + c * p->out_stride + p->special[i].offset + k, 4);
 				memcpy(&w, want + c * p->out_stride + p->special[i].offset + k, 4);
-				if (!within(p->special[i].op, g, w)) {
-					print_error("special function %02x: %08x, expected %08x\n",
-						    p->special[i].op, g, w);
+				if (!within_fmt(p->special[i].op, p->special[i].fmt, g, w)) {
+					print_error(
+						"special function %02x to format %u: %08x, "
+						"expected %08x\n",
+						p->special[i].op, p->special[i].fmt, g, w);
 					return false;
 				}
 			}
@@ -186,7 +220,8 @@ static double seconds(void)
 
 /* One program on both. Returns why they differ, or NULL. */
 static const char *compare(const struct ref_program *p, struct env *e, const struct variant *v,
-			   unsigned int nv, uint64_t seed, struct ref_result *res, double spent[4])
+			   unsigned int nv, uint64_t seed, struct ref_result *res, double spent[4],
+			   struct ref_seen *seen)
 {
 	static char why[400];
 	static uint64_t room[16][3];
@@ -206,6 +241,7 @@ static const char *compare(const struct ref_program *p, struct env *e, const str
 		mem.seg[i] = calloc(1, mem.len[i]);
 	fill_input(mem.seg[REF_SEG_IN], seed);
 	job->accumulate_dl16 = seed % 8 == 2;
+	job->seen = seen;
 	ref_run(job, &mem, seed, res);
 	spent[0] += seconds() - t;
 	t = seconds();
@@ -305,8 +341,100 @@ static void save(const struct ref_program *p)
 	}
 }
 
+/* --- What of the table was executed ----------------------------------------------------------- */
+
+#define SEEN_MIN 1u
+
+struct coverage {
+	unsigned int things, missing;
+	uint64_t least;
+};
+
+static void cover(struct coverage *c, uint64_t n, const char *op, const char *what,
+		  const char *which)
+{
+	c->things++;
+	c->least = n < c->least ? n : c->least;
+	if (n >= SEEN_MIN)
+		return;
+	c->missing++;
+	print_error("%s, %s %s: executed %llu times, expected %u at least\n", op, what, which,
+		    (unsigned long long)n, SEEN_MIN);
+}
+
+/* Every kind of operand that the checker lets pass. */
+static void cover_operand(struct coverage *c, const struct isa_op *o, const struct isa_field *f,
+			  const uint64_t *seen)
+{
+	unsigned int fmt;
+	char name[40];
+
+	for (fmt = 0; fmt < SPYRE_FORMATS; fmt++) {
+		unsigned int lanes = isa_formats[fmt].lanes;
+
+		if (lanes > SPYRE_LANES && !(o->flags & ISA_RECAST))
+			continue;
+		cover(c, seen[fmt], o->name, f->name, isa_formats[fmt].name);
+		if (lanes >= SPYRE_LANES)
+			continue;
+		snprintf(name, sizeof(name), "half of %s", isa_formats[fmt].name);
+		cover(c, seen[fmt | SPYRE_FMT_HALF], o->name, f->name, name);
+	}
+	/* A special function's result is not exact: it leaves by a FIFO, to be compared. */
+	if (f->kind != ISA_DST || o->cost != ISA_SPECIAL)
+		cover(c, seen[REF_SEEN_V], o->name, f->name, "register");
+	if (f->kind == ISA_DST)
+		return;
+	cover(c, seen[REF_SEEN_CONST], o->name, f->name, "constant");
+	if (!(o->flags & ISA_IMM_OWN))
+		cover(c, seen[REF_SEEN_IMM], o->name, f->name, "immediate");
+}
+
+/* Each operation by each of its units, with every format at each operand; each FIFO's two ends. */
+static void check_seen(const struct ref_seen *s)
+{
+	struct coverage c = { .least = UINT64_MAX };
+	unsigned int i, k;
+
+	for (i = 0; i < ISA_OPS; i++) {
+		const struct isa_op *o = isa_op(i);
+		const struct isa_field *f;
+
+		if (!o)
+			continue;
+		for (k = 0; k < SPYRE_UNITS; k++)
+			if (o->units >> k & 1)
+				cover(&c, s->unit[i][k], o->name, "unit", isa_unit_name(k));
+		for (f = o->fields; f->kind; f++) {
+			if (f->kind == ISA_DST || f->kind == ISA_SRC)
+				cover_operand(&c, o, f,
+					      s->operand[i][f->at == ISA_A ? 3 : f->at - ISA_B]);
+			if (f->kind != ISA_FMT)
+				continue;
+			for (k = 0; k < SPYRE_FORMATS; k++) {
+				if (!(f->max >> k & 1))
+					continue;
+				cover(&c, s->operand[i][0][k], o->name, f->name,
+				      isa_formats[k].name);
+				if (i == SPYRE_OP_PT_MM)
+					cover(&c, s->operand[i][1][k], o->name, "summed in DL16",
+					      isa_formats[k].name);
+			}
+		}
+	}
+	for (i = 0; i < SPYRE_FIFOS; i++) {
+		cover(&c, s->written[i], "FIFO", "written", isa_fifos[i].name);
+		cover(&c, s->read[i], "FIFO", "read", isa_fifos[i].name);
+	}
+	print_message("%u pairs of operation and unit, operand or format, each executed %llu times "
+		      "at least\n",
+		      c.things, (unsigned long long)c.least);
+	assert_int_equal(c.missing, 0);
+}
+
 static void test_random(void **state)
 {
+	static struct ref_seen seen;
 	uint64_t seed = number("SPYRE_REF_SEED", 1), count = number("SPYRE_REF_COUNT", UINT64_MAX);
 	uint64_t insns = number("SPYRE_REF_INSNS", 1000000), done = 0, words = 0, programs = 0;
 	unsigned int events = (unsigned int)number("SPYRE_REF_EVENTS", 40), nv, i;
@@ -327,7 +455,7 @@ static void test_random(void **state)
 		generate(&p, seed, events);
 		spent[2] += seconds();
 		save(&p);
-		why = compare(&p, e, v, nv, seed, &res, spent);
+		why = compare(&p, e, v, nv, seed, &res, spent, &seen);
 		done += res.instructions;
 		words += res.words;
 		ref_program_free(&p);
@@ -337,7 +465,7 @@ static void test_random(void **state)
 
 			for (i = 1; i < n; i++) {
 				generate(&p, seed, i);
-				if (compare(&p, e, v, nv, seed, &res, spent)) {
+				if (compare(&p, e, v, nv, seed, &res, spent, NULL)) {
 					n = i;
 				}
 				ref_program_free(&p);
@@ -353,6 +481,8 @@ static void test_random(void **state)
 		      "model %.1f s, generator %.1f s\n",
 		      (unsigned long long)programs, (unsigned long long)done,
 		      (unsigned long long)words, nv, spent[0], spent[3], spent[1], spent[2]);
+	if (count == UINT64_MAX && insns >= 1000000)
+		check_seen(&seen);
 	for (i = 0; i < nv; i++)
 		env_free(&e[i]);
 }
@@ -585,6 +715,49 @@ static void test_request_order(void **state)
 	same_time(j);
 }
 
+/* A store into the own LX whose two ends overlap: all of it is read first, by both. */
+static void test_overlap(void **state)
+{
+	static const uint8_t want[4] = { 1, 1, 2, 3 };
+	struct spyreprog_job *j = spyreprog_job_new();
+	struct ref_mem mem = { .len[0] = 1 << 16 };
+	struct ref_result res;
+	struct ref_job *job;
+	struct env e;
+	unsigned int i;
+	int p;
+
+	(void)state;
+	p = unit(j, 3, SPYRE_UNIT_L3LU);
+	sp_l3(j, p, SPYRE_OP_L3_LDU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 4, 0, 0, 0);
+	sp_send(j, p, 0, 0);
+	p = unit(j, 3, SPYRE_UNIT_L3SU);
+	sp_wait(j, p, 0, 1);
+	sp_mvreg(j, p, SPYRE_EAR0, SPYRE_REG_NONE, 3 << 24 | 128);
+	sp_l3(j, p, SPYRE_OP_L3_STC, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 3, 0, 0, 0);
+	sp_mvreg(j, p, SPYRE_EAR0, SPYRE_REG_NONE, 4096);
+	sp_l3(j, p, SPYRE_OP_L3_STU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 4, 0, 0, 0);
+	env_init(&e, 1);
+	env_map(&e, 0, mem.len[0]);
+	env_load_job(&e, j);
+	for (i = 0; i < 4; i++)
+		memset(e.seg[0] + i * SPYRE_STICK, (int)i + 1, SPYRE_STICK);
+	mem.seg[0] = malloc(mem.len[0]);
+	memcpy(mem.seg[0], e.seg[0], mem.len[0]);
+	assert_int_equal(env_run(&e, NULL, 0), SPYRE_OK);
+	job = ref_job_decode(e.seg[7], e.len[7], NULL);
+	ref_run(job, &mem, 1, &res);
+	assert_int_equal(res.status, SPYRE_OK);
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(e.seg[0][4096 + i * SPYRE_STICK], want[i]);
+		assert_int_equal(mem.seg[0][4096 + i * SPYRE_STICK], want[i]);
+	}
+	assert_memory_equal(e.seg[0], mem.seg[0], mem.len[0]);
+	ref_job_free(job);
+	free(mem.seg[0]);
+	env_free(&e);
+}
+
 /* What PT says after a load of weights, and its end, come after the load. */
 static void test_send_after_weights(void **state)
 {
@@ -634,6 +807,7 @@ int main(void)
 		cmocka_unit_test(test_spoiled),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_request_order),
+		cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_send_after_weights),
 		cmocka_unit_test(test_weights_pending),
 	};
