@@ -381,19 +381,10 @@ static void test_generated(void **state)
 	(void)state;
 	for (i = 0; i < 3; i++) {
 		for (f = 0; f < 2; f++) {
-			struct spyregen_matmul mm = { shapes[i][0],
-						      shapes[i][1],
-						      shapes[i][2],
-						      0,
-						      0,
-						      true,
-						      SPYREGEN_GELU,
-						      0,
-						      f,
-						      0,
-						      0,
-						      0,
-						      0 };
+			struct spyregen_matmul mm = {
+				.m = shapes[i][0], .n = shapes[i][1], .k = shapes[i][2],
+				.bias = true, .act = SPYREGEN_GELU, .flags = f,
+			};
 
 			job = spyregen_matmul(&mm, err);
 			assert_non_null(job);

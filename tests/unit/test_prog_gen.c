@@ -17,8 +17,10 @@ static uint32_t split_m, split_n;
 static void matmul(uint32_t m, uint32_t n, uint32_t k, enum spyre_format in, enum spyre_format out,
 		   bool bias, enum spyregen_act act, uint32_t cores, uint32_t flags)
 {
-	struct spyregen_matmul mm = { m, n, k, in, out, bias, act, cores, flags, split_m, split_n,
-				       0, 0, 0 };
+	struct spyregen_matmul mm = {
+		.m = m, .n = n, .k = k, .in = in, .out = out, .bias = bias, .act = act,
+		.cores = cores, .flags = flags, .split_m = split_m, .split_n = split_n,
+	};
 	bool exact = act <= SPYREGEN_RELU;
 	float *a, *b, *bv, *c, *got;
 	struct spyreprog_job *job;
@@ -220,20 +222,10 @@ static void test_matmul_int8(void **state)
 	for (s = 0; s < sizeof(shapes) / sizeof(shapes[0]); s++) {
 		for (bias = 0; bias < 2; bias++) {
 			uint32_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
-			struct spyregen_matmul mm = { m,
-						      n,
-						      k,
-						      SPYRE_SENINT8,
-						      SPYRE_IEEE_INT32,
-						      bias,
-						      bias ? SPYREGEN_RELU : SPYREGEN_NONE,
-						      0,
-						      0,
-						      0,
-						      0,
-						      0,
-						      0,
-						      0 };
+			struct spyregen_matmul mm = {
+				.m = m, .n = n, .k = k, .in = SPYRE_SENINT8, .out = SPYRE_IEEE_INT32,
+				.bias = bias, .act = bias ? SPYREGEN_RELU : SPYREGEN_NONE,
+			};
 			int8_t *a = malloc((size_t)m * k), *b = malloc((size_t)k * n);
 			int32_t *bv = malloc(n * 4), *c = malloc((size_t)m * n * 4),
 				*got = malloc((size_t)m * n * 4);
@@ -497,7 +489,7 @@ static void test_layout(void **state)
 
 static void test_refuses(void **state)
 {
-	struct spyregen_matmul mm = { 0, 1, 1, 0, 0, false, 0, 0, 0, 0, 0, 0, 0, 0 };
+	struct spyregen_matmul mm = { .n = 1, .k = 1 };
 	struct spyregen_elementwise e = { SPYREGEN_ADD, 1, 1, SPYRE_SENINT8, 0, 0, 0, 0, 0 };
 	struct spyregen_row r = { SPYREGEN_SOFTMAX, 1, 1u << 24, SPYRE_IEEE_FP32, 0, 0 };
 	char err[200] = "";
