@@ -967,7 +967,7 @@ static void test_gen_rows(void **state)
 
 			bytes[0] = spyregen_bytes(col.fmt, col.m, col.n);
 			bytes[1] = spyregen_bytes(col.fmt, 1, col.n);
-			bytes[2] = spyregen_column_scratch(col.m, col.n);
+			bytes[2] = spyregen_column_scratch(col.op, col.m, col.n);
 			GENERATED(&e, spyregen_column(&col, err), bytes[2] ? 3 : 2, bytes, seg);
 		}
 	}
