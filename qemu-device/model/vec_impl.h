@@ -221,7 +221,13 @@ static void op_rot(ARGS)
 	}
 }
 
-#if VW * 4 == LANES
+#ifdef __AVX512F__
+/* Lane i of a and b, which follow each other, at its index modulo 32. */
+static vu pick(vu a, vu b, vu index)
+{
+	return (vu)_mm512_permutex2var_epi32((__m512i)a, (__m512i)index, (__m512i)b);
+}
+
 /* A register is four vectors: of each pair a lane is picked by its low five bits, of the pairs by the sixth. */
 static void op_shuf(ARGS)
 {
@@ -236,8 +242,7 @@ static void op_shuf(ARGS)
 		for (i = 0; i < 4; i++) {
 			vu k = v_ld(pc + i * VW);
 
-			t[i] = v_sel((vi)((k & 32u) != 0), __builtin_shuffle(x[2], x[3], k & 31u),
-				     __builtin_shuffle(x[0], x[1], k & 31u));
+			t[i] = v_sel((vi)((k & 32u) != 0), pick(x[2], x[3], k), pick(x[0], x[1], k));
 		}
 		/* dst may be either source. */
 		for (i = 0; i < 4; i++)
