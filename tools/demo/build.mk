@@ -30,3 +30,4 @@ $(DEMO_NET): $(TOOLS_DIR)/spyre-train | $(DEMO_DATA)
 ALL += $(TOOLS_DIR)/spyre-demo $(TOOLS_DIR)/spyre-train $(DEMO_NET)
 INSTALL_BIN += $(TOOLS_DIR)/spyre-demo $(TOOLS_DIR)/spyre-train
 DEMO = $(demo_dir)/demo.sh $(B) $(DEMO_DATA) $(DEMO_NET) $(DEMOFLAGS)
+-include $(wildcard $(TOOLS_DIR)/demo/*.d)
