@@ -331,6 +331,7 @@ static void l3_wrap(struct gen *g)
 static void l3_unit(struct gen *g, bool a, bool b)
 {
 	uint32_t skip = (g->pl.upu * g->pl.kt_all - g->pl.kt) * TILE_BYTES;
+	uint32_t far = skip > INT32_MAX ? skip / 2 : 0;	/* what one addition cannot take */
 	unsigned int c;
 
 	g->load_a = a;
@@ -342,8 +343,11 @@ static void l3_unit(struct gen *g, bool a, bool b)
 	ring(g, l3_chunk, l3_wrap);
 	/* The two blocks of a unit lie side by side: skip the other corelet's, and other slices. */
 	if (b && skip) {
-		for (c = 0; c < g->pl.upu; c++)
-			sp_addimm(g->job, g->p, SPYRE_EAR0 + 1 + c, (int32_t)skip);
+		for (c = 0; c < g->pl.upu; c++) {
+			if (far)
+				sp_addimm(g->job, g->p, SPYRE_EAR0 + 1 + c, (int32_t)far);
+			sp_addimm(g->job, g->p, SPYRE_EAR0 + 1 + c, (int32_t)(skip - far));
+		}
 	}
 }
 
