@@ -868,6 +868,8 @@ struct spyreprog_job *spyregen_row(const struct spyregen_row *r, char *err)
 		return gen_fail(err, "m and n must be at least 1");
 	if ((unsigned int)r->op >= SPYREGEN_ROWOPS)
 		return gen_fail(err, "unknown operation %u", (unsigned int)r->op);
+	if (!gen_fits(r->m, r->n, err))
+		return NULL;
 	if (!fmt_ok(r->fmt))
 		return gen_fail(err, "formats: SEN169_FP16, IEEE_FP16, BFLOAT16 or IEEE_FP32");
 	if (r->op == SPYREGEN_ARGMAX && r->n > 1u << 24)
