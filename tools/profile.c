@@ -58,6 +58,13 @@ static uint64_t value(const json_t *symbol, const uint64_t *args, unsigned int n
 	return v;
 }
 
+/* What a job is given that no ComputeOnHost precedes: the arguments as they are. */
+static void plain(uint64_t *symbols, const uint64_t *args, unsigned int nargs)
+{
+	memset(symbols, 0, SPYRE_JOB_SYMBOLS * sizeof(*symbols));
+	memcpy(symbols, args, (nargs < SPYRE_JOB_SYMBOLS ? nargs : SPYRE_JOB_SYMBOLS) * sizeof(*symbols));
+}
+
 static bool read_image(const char *dir, const json_t *prep, struct image *im, char *err)
 {
 	const uint64_t room = SPYRE_JOB_SYMBOLS * 8ull;
@@ -140,7 +147,7 @@ int profile_read(const char *dir, const uint64_t *args, unsigned int nargs, uint
 	struct spyre_soc_config cfg = {
 		.threads = 1, .cores = 0xffffffffu, .core_hz = core_hz, .soc_hz = SPYRE_SOC_HZ, .watchdog = 1ull << 40,
 	};
-	uint64_t symbols[SPYRE_JOB_SYMBOLS] = { 0 };
+	uint64_t symbols[SPYRE_JOB_SYMBOLS];
 	struct spyre_soc *soc = NULL;
 	struct image im = { 0 };
 	json_t *root, *cmd, *hcm, *sym, *file;
@@ -164,6 +171,7 @@ int profile_read(const char *dir, const uint64_t *args, unsigned int nargs, uint
 		snprintf(err, TEXT, "out of memory");
 		goto out;
 	}
+	plain(symbols, args, nargs);
 	json_array_foreach(json_object_get(root, "JobExecPlan"), i, cmd) {
 		name = json_string_value(json_object_get(cmd, "command"));
 		handle = name ? name : "";
@@ -179,9 +187,10 @@ int profile_read(const char *dir, const uint64_t *args, unsigned int nargs, uint
 				if (k < SPYRE_JOB_SYMBOLS)
 					symbols[k] = value(sym, args, nargs);
 			json_decref(file);
-		} else if (!strcmp(handle, "ComputeOnDevice") &&
-			   !add(out, soc, &im, number(cmd, "job_bin_ptr") - PROGRAM_BASE, symbols, phases, err)) {
-			goto out;
+		} else if (!strcmp(handle, "ComputeOnDevice")) {
+			if (!add(out, soc, &im, number(cmd, "job_bin_ptr") - PROGRAM_BASE, symbols, phases, err))
+				goto out;
+			plain(symbols, args, nargs);
 		}
 	}
 	ret = 0;
