@@ -16,7 +16,7 @@ struct trace {
 /* spyrert_activity_callback; arg: struct trace. */
 void trace_record(void *arg, const struct spyrert_activity *a);
 
-/* How many phases of each unit to ask for, so that a file stays below some MB; *drawn: launches with units. */
+/* How many phases of each unit to ask for, so that these take some MB of a file; *drawn: launches with units. */
 uint32_t trace_phases(const struct trace *t, const struct profile *p, size_t *drawn);
 
 /*
