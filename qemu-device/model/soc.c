@@ -379,6 +379,20 @@ static bool timed(struct spyre_soc *soc, struct job *job, struct spyre_soc_time 
 
 /* --- Launch --------------------------------------------------------------------------------- */
 
+/* The check touches no memory of the card, and not all of it passes a checkpoint as often as an invalidation needs. */
+static bool check_races(struct spyre_soc *soc, struct spyre_rb *rb)
+{
+	const struct spyre_soc_mem *mem = soc->req.mem;
+	bool ok;
+
+	if (mem->active)
+		mem->active(mem->opaque, 0, false);
+	ok = spyre_race_job(soc, rb);
+	if (mem->active)
+		mem->active(mem->opaque, 0, true);
+	return ok;
+}
+
 static bool prepare(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb)
 {
 	const struct spyre_soc_job *req = &soc->req;
@@ -416,7 +430,7 @@ static bool prepare(struct spyre_soc *soc, struct spyre_soc_time *time, struct s
 		soc->job = NULL;
 		return false;
 	}
-	if (soc->cfg.check_races && !soc->profile && !spyre_race_job(soc, rb)) {
+	if (soc->cfg.check_races && !soc->profile && !check_races(soc, rb)) {
 		soc->job = NULL;
 		return false;
 	}
