@@ -34,6 +34,7 @@
 #define ROUNDS		16u
 #define LOG_MAX		(16u << 20)	/* numbers kept of all sends to a tag: 64 MB; beyond, the first round stands */
 #define SENDS_MAX	(1u << 20)	/* outstanding in a job */
+#define TAG_MOST	65535u		/* and of one tag on the card: the timing pass refuses jobs with more */
 #define KNOWN_FARS	4u
 
 /* What is known of units of all cores; that of the holder's own core is in its near part. */
@@ -594,6 +595,23 @@ static void sent_put(struct races *r, struct sent *s)
 	r->outstanding--;
 }
 
+/*
+ * Is there room in the tags that only this unit sends to? More than a tag holds is never needed. Where others send too,
+ * who comes first could decide whether the job ends.
+ */
+static bool tags_have_room(const struct races *r, const struct rcore *c, const struct job_insn *i)
+{
+	uint32_t mask = i->imm ? (uint32_t)i->imm : 1u << c->id;
+
+	for (; mask; mask &= mask - 1) {
+		const struct wtag *t = &r->core[__builtin_ctz(mask)].tag[i->a];
+
+		if (t->nfrom == 1 && t->count == TAG_MOST)
+			return false;
+	}
+	return true;
+}
+
 static void send(struct races *r, struct rcore *c, struct runit *u, const struct job_insn *i)
 {
 	uint32_t mask = i->imm ? (uint32_t)i->imm : 1u << c->id;
@@ -659,6 +677,8 @@ static bool wait(struct races *r, struct rcore *c, struct runit *u, const struct
 	t->need += i->n;
 	if (t->nfrom == 1) {
 		take(r, u, &t->from[0], i->n);
+		if (t->count == TAG_MOST)
+			wake(r, &r->core[t->from[0].unit / JOB_CORE_UNITS], t->from[0].unit % JOB_CORE_UNITS);
 		t->count -= i->n;
 		return true;
 	}
@@ -872,6 +892,8 @@ static void run_unit(struct races *r, struct rcore *c, unsigned int index)
 			step = STEP_END;
 			break;
 		case SPYRE_OP_SYNC_SEND:
+			if (!tags_have_room(r, c, i))
+				return;
 			/* Follows the loads of the load port too. */
 			if (u->kind == SPYRE_UNIT_PT) {
 				if (c->nldw[u->corelet])

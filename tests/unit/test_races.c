@@ -731,6 +731,31 @@ static void test_rounds(void **state)
 
 /* --- Large and cancelled -------------------------------------------------------------------- */
 
+/* A unit that waits for nothing sends more often than the check keeps; its waiter is never far behind in time. */
+static void test_many_sends(void **state)
+{
+	const uint32_t times = (1u << 20) + 5000;
+	struct env e;
+	int a, b;
+
+	(void)state;
+	start(&e);
+	job = spyreprog_job_new();
+	a = program(SPYRE_UNIT_L3LU);
+	b = program(SPYRE_UNIT_LXLU);
+	sp_loop(job, a, times);
+	sp_send(job, a, 1, 0);
+	sp_end(job, a);
+	sp_loop(job, b, times);
+	sp_wait(job, b, 1, 1);
+	sp_end(job, b);
+	place(a, 3, SPYRE_UNIT_L3LU, 0, 0, 0);
+	place(b, 3, SPYRE_UNIT_LXLU, 1, 0, 0);
+	env_load_job(&e, job);
+	CLEAN(&e);
+	env_free(&e);
+}
+
 /* Stores far apart are looked at a part at a time: the race is in the last part. */
 static void test_windows(void **state)
 {
@@ -1015,6 +1040,7 @@ int main(void)
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_two_senders),
 		cmocka_unit_test(test_rounds),
+		cmocka_unit_test(test_many_sends),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_fault_stays),
