@@ -32,7 +32,9 @@
 #define WINDOW		32u
 #define CHECK_STEPS	4096u		/* between two checkpoints */
 #define ROUNDS		16u
-#define LOG_MAX		(16u << 20)	/* numbers kept of all sends to a tag: 64 MB; beyond, the first round stands */
+/* Of tags with several senders. Beyond either, what the last round took stands: too much order. */
+#define LOG_MAX		(16u << 20)	/* numbers kept of all sends in a round: 64 MB, a few times that in all */
+#define WORK_MAX	(1ull << 31)	/* steps of finding what waits come after: some seconds */
 #define SENDS_MAX	(1u << 20)	/* outstanding in a job */
 #define TAG_MOST	65535u		/* and of one tag on the card: the timing pass refuses jobs with more */
 #define KNOWN_FARS	4u
@@ -100,7 +102,7 @@ struct wtag {
 	uint32_t count;
 	uint16_t nfrom;
 	bool logged;		/* several senders, and this round keeps the log */
-	bool settled;		/* counts of .take are final, or the log was too long */
+	bool settled;		/* counts of .take are final: there is no log of this round, or no time for it */
 	struct sender *from;
 	uint64_t need;		/* consumed */
 	/* Arrival order of the sends not consumed: number in from, a ring. */
@@ -141,6 +143,8 @@ struct races {
 	uint64_t ids;
 	struct far *spare;	/* free ones, linked by .c[0][0] */
 	uint32_t steps, outstanding;
+	uint32_t logged;	/* numbers, in this round */
+	uint64_t work;
 	bool several;		/* a tag has several senders */
 	bool check, local;	/* this pass looks at accesses, at those of LX and L0 too */
 	bool nomem, cancelled, found;
@@ -521,11 +525,12 @@ static void log_send(struct races *r, struct wtag *t, const struct runit *u, uns
 	struct sender *s = &t->from[from];
 	uint32_t k, *kn;
 
-	if ((uint64_t)(t->nsends + 1) * (t->nfrom + 1) > LOG_MAX) {
+	if (r->logged + t->nfrom + 1 > LOG_MAX) {
 		t->logged = false;
 		t->settled = true;
 		return;
 	}
+	r->logged += t->nfrom + 1u;
 	if (!GROW(r, s->at, s->nat, &s->atcap))
 		return;
 	s->at[s->nat++] = u->clk.near[u->index];
@@ -1003,6 +1008,7 @@ static bool pass(struct races *r, bool log)
 	uint32_t m;
 
 	r->qhead = r->nqueue = 0;
+	r->logged = 0;
 	for (m = r->job->core_mask; m; m &= m - 1) {
 		r->core[__builtin_ctz(m)].queued = false;
 		start_core(r, &r->core[__builtin_ctz(m)], log);
@@ -1022,6 +1028,11 @@ static bool pass(struct races *r, bool log)
 }
 
 /* --- Tags with several senders -------------------------------------------------------------- */
+
+static bool enough(struct races *r)
+{
+	return stop(r) || r->work > WORK_MAX;
+}
 
 /*
  * The largest i such that fewer than need sends can happen without the i-th send of sender a. Those that can happen
@@ -1049,12 +1060,13 @@ static uint32_t surely(struct races *r, const struct wtag *t, uint32_t j, unsign
 		r->nomem = true;
 		return 0;
 	}
-	for (p = at[low - 1]; (p <= last || p < t->wait_need[j]) && !stop(r); p++) {
+	for (p = at[low - 1]; (p <= last || p < t->wait_need[j]) && !enough(r); p++) {
 		const uint32_t *q = kn + (size_t)p * w;
 
 		if ((p < t->wait_need[j] || q[0] <= j) && q[1 + a] >= low)
 			bin[(q[1 + a] < has ? q[1 + a] : has) - low]++;
 		r->steps++;
+		r->work++;
 	}
 	for (k = has; k >= low; k--) {
 		more += bin[k - low];
@@ -1086,17 +1098,18 @@ static bool settle(struct races *r, struct wtag *t)
 		goto out;
 	}
 	last = extra + t->nwaits;
-	for (p = 0; p < t->nsends && !stop(r); p++) {
+	for (p = 0; p < t->nsends && !enough(r); p++) {
 		at[t->who[p]][seen[t->who[p]]++] = p;
 		/* Waits that this send is not after, though they were over before it arrived or did not need it. */
 		for (j = t->knows[(size_t)p * w]; j < t->nwaits && t->wait_need[j] <= p; j++) {
 			extra[j]++;
 			last[j] = p;
 			r->steps++;
+			r->work++;
 		}
 	}
 	memset(seen, 0, t->nfrom * sizeof(*seen));
-	for (j = 0, p = 0; j < t->nwaits && !stop(r); j++) {
+	for (j = 0, p = 0; j < t->nwaits && !enough(r); j++) {
 		for (; p < t->wait_need[j]; p++)
 			seen[t->who[p]]++;
 		for (k = 0; k < t->nfrom; k++) {
@@ -1109,6 +1122,11 @@ static bool settle(struct races *r, struct wtag *t)
 			if (t->take ? *to != t->take[(size_t)j * t->nfrom + k] : *to != seen[k])
 				less = true;
 		}
+	}
+	if (enough(r)) {
+		t->settled = true;
+		less = false;
+		goto out;
 	}
 	free(t->take);
 	t->take = take;
