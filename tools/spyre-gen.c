@@ -80,6 +80,9 @@ static const char *const ewops[SPYREGEN_OPS] = {
 	"and",	 "or",	  "xor",   "shl",    "shr",  "sra",  "i2f",  "f2i",
 };
 
+/* a, b, c and bias of a product, and scratch for a, b and c: described also of one that cannot be made. */
+#define TENSORS 7
+
 /* Options without a letter. */
 enum { SPLIT_M = 256, SPLIT_N, SPLIT_K, TRANSPOSED_A, TRANSPOSED_B, STRETCH_A, STRETCH_B, EPS };
 
@@ -135,8 +138,8 @@ int main(int argc, char **argv)
 						 { "eps", required_argument, NULL, EPS },
 						 { "help", no_argument, NULL, 'h' },
 						 { 0 } };
-	struct spyreprog_symbol sym[6] = { { 0 } };
-	struct spyreprog_tensor t[6] = { { 0 } };
+	struct spyreprog_symbol sym[TENSORS] = { { 0 } };
+	struct spyreprog_tensor t[TENSORS] = { { 0 } };
 	struct spyreprog_meta meta = { .symbols = sym, .tensors = t };
 	struct spyregen_matmul mm = { .m = 64, .n = 64, .k = 64 };
 	struct spyreprog_job *job;
