@@ -877,6 +877,7 @@ static void test_gen_matmul(void **state)
 		{ 256, 1024, 192, SPYRE_BFLOAT16, SPYRE_BFLOAT16, .act = SPYREGEN_RELU, .flags = SPYREGEN_NO_MULTICAST },
 		{ 512, 512, 256, SPYRE_SENINT8, SPYRE_IEEE_INT32, .bias = true },
 		{ 128, 256, 512, SPYRE_SEN143_FP8, SPYRE_IEEE_FP32, .cores = 0xff0 },
+		{ 130, 200, 300, SPYRE_SENINT8, SPYRE_SENINT8, .bias = true, .scale = 0x1p-7f },
 		{ 128, 128, 512, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, .split_k = 4 },
 		{ 70, 256, 512, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, .split_k = 2, .bias = true, .cores = 0xf },
 		{ 100, 70, 130, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, .batch = 3 },
@@ -916,6 +917,10 @@ static void test_gen_matmul(void **state)
 		if (sticks || turned) {
 			seg[n] = 2;
 			bytes[n++] = w;
+		}
+		if (mm->scale != 0) {
+			seg[n] = 2;
+			bytes[n++] = batch * spyregen_bytes(SPYRE_IEEE_INT32, mm->m, mm->n);
 		}
 		GENERATED(&e, spyregen_matmul(mm, err), n, bytes, seg);
 	}
@@ -962,6 +967,29 @@ static void test_gen_elementwise(void **state)
 	env_free(&e);
 }
 
+/* Column blocks of different widths, and ends of rows and columns. */
+static void test_gen_cast(void **state)
+{
+	static const enum spyre_format fmts[][2] = {
+		{ SPYRE_IEEE_FP32, SPYRE_SENINT8 }, { SPYRE_SENINT4, SPYRE_SEN169_FP16 }, { SPYRE_SENINT8, SPYRE_SENINT4 },
+	};
+	unsigned int k, seg[2] = { 0, 1 };
+	uint64_t bytes[2];
+	struct env e;
+	char err[200];
+
+	(void)state;
+	env_init(&e, 2);
+	for (k = 0; k < 3; k++) {
+		struct spyregen_elementwise ew = { .op = SPYREGEN_COPY, .m = 200, .n = 600, .in = fmts[k][0], .out = fmts[k][1] };
+
+		bytes[0] = spyregen_bytes(ew.in, ew.m, ew.n);
+		bytes[1] = spyregen_bytes(ew.out, ew.m, ew.n);
+		GENERATED(&e, spyregen_elementwise(&ew, err), 2, bytes, seg);
+	}
+	env_free(&e);
+}
+
 static void test_gen_rows(void **state)
 {
 	static const enum spyre_format fmts[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP32 };
@@ -984,14 +1012,14 @@ static void test_gen_rows(void **state)
 			GENERATED(&e, spyregen_row(&row, err), 2, bytes, seg);
 		}
 	}
-	for (op = SPYREGEN_COLUMN_SUM; op <= SPYREGEN_COLUMN_MEAN; op++) {
+	for (op = SPYREGEN_COLUMN_SUM; op <= SPYREGEN_COLUMN_ARGMAX; op++) {
 		for (k = 0; k < 4; k++) {
 			struct spyregen_column col = {
 				.op = op, .m = shapes[k][1], .n = shapes[k][0], .fmt = fmts[k & 1],
 			};
 
 			bytes[0] = spyregen_bytes(col.fmt, col.m, col.n);
-			bytes[1] = spyregen_bytes(col.fmt, 1, col.n);
+			bytes[1] = spyregen_bytes(op == SPYREGEN_COLUMN_ARGMAX ? SPYRE_IEEE_INT32 : col.fmt, 1, col.n);
 			bytes[2] = spyregen_column_scratch(col.op, col.m, col.n);
 			GENERATED(&e, spyregen_column(&col, err), bytes[2] ? 3 : 2, bytes, seg);
 		}
@@ -1046,6 +1074,7 @@ int main(void)
 		cmocka_unit_test(test_fault_stays),
 		cmocka_unit_test(test_gen_matmul),
 		cmocka_unit_test(test_gen_elementwise),
+		cmocka_unit_test(test_gen_cast),
 		cmocka_unit_test(test_gen_rows),
 		cmocka_unit_test(test_gen_relayout),
 	};
