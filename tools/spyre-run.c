@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* spyre-run: runs a SpyreCode directory on arrays from .npy files. */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -12,6 +13,7 @@
 
 #include <jansson.h>
 
+#include <spyre/hw.h>
 #include <spyregen.h>
 #include <spyrert.h>
 
@@ -20,6 +22,7 @@
 #include "trace.h"
 
 #define MAX_ARGS 256u
+#define MAX_ELEMENTS (2 * (uint64_t)SPYRE_DMVA_SIZE)	/* the smallest have half a byte */
 
 struct tensor {
 	char *name;
@@ -75,12 +78,19 @@ static void usage(FILE *out)
 	      out);
 }
 
-/* Numbers in SpyreCode are strings, or plain numbers. */
+/* Numbers in SpyreCode are strings, or plain numbers; fallback: it is none. */
 static uint64_t number(const json_t *j, uint64_t fallback)
 {
-	if (json_is_string(j))
-		return strtoull(json_string_value(j), NULL, 0);
-	if (json_is_integer(j))
+	const char *s = json_string_value(j);
+	unsigned long long v;
+	char *end;
+
+	if (s) {
+		errno = 0;
+		v = strtoull(s, &end, 0);
+		return isdigit((unsigned char)*s) && !*end && !errno ? v : fallback;
+	}
+	if (json_is_integer(j) && json_integer_value(j) >= 0)
 		return (uint64_t)json_integer_value(j);
 	return fallback;
 }
@@ -98,7 +108,7 @@ static void read_tensors(const json_t *hcm)
 		const char *layout = json_string_value(json_object_get(j, "layout"));
 		const json_t *shape = json_object_get(j, "shape");
 		unsigned int f;
-		uint64_t need;
+		uint64_t need, argument;
 
 		if (ntensors == MAX_ARGS)
 			args_quit(3, "more than %u tensors", MAX_ARGS);
@@ -113,19 +123,24 @@ static void read_tensors(const json_t *hcm)
 			args_quit(3, "tensor %s: '%s' is no format; see spyre-gen --help", name, fmt);
 		t->name = strdup(name);
 		t->format = (enum spyre_format)f;
-		t->argument = (unsigned int)number(json_object_get(j, "argument"), MAX_ARGS);
+		argument = number(json_object_get(j, "argument"), MAX_ARGS);
+		t->argument = (unsigned int)argument;
 		t->output = !strcmp(dir, "output");
 		t->weights = layout && !strcmp(layout, "weights");
 		t->rows = number(json_array_get(shape, 0), 0);
 		t->cols = number(json_array_get(shape, 1), 0);
 		t->bytes = number(json_object_get(j, "size"), 0);
+		/* Beyond this, bytes with their padding would wrap. */
+		if (t->cols && t->rows > MAX_ELEMENTS / t->cols)
+			args_quit(3, "tensor %s: shape %llu x %llu does not fit the card's addresses", name,
+				  (unsigned long long)t->rows, (unsigned long long)t->cols);
 		need = t->weights ? spyregen_weight_bytes(t->format, t->rows, t->cols) :
 			spyregen_bytes(t->format, t->rows, t->cols);
-		if (t->argument >= MAX_ARGS || t->bytes < need || !need)
+		if (argument >= MAX_ARGS || t->bytes < need || !need)
 			args_quit(3,
-			     "tensor %s: argument %u, shape %llu x %llu, size %llu; the shape "
+			     "tensor %s: argument %llu, shape %llu x %llu, size %llu; the shape "
 			     "takes %llu bytes",
-			     name, t->argument, (unsigned long long)t->rows,
+			     name, (unsigned long long)argument, (unsigned long long)t->rows,
 			     (unsigned long long)t->cols, (unsigned long long)t->bytes,
 			     (unsigned long long)need);
 		ntensors++;
