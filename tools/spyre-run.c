@@ -287,6 +287,16 @@ static void load(struct spyrert_device *dev, const struct tensor *t)
 	free(host);
 }
 
+/* Element i to be compared with an integer; v: the array as fp32, which has no room for all int32. */
+static double exactly(const struct npy *a, const float *v, uint64_t i)
+{
+	if (a->type == 'i' && a->bytes == 4)
+		return ((const int32_t *)a->data)[i];
+	if (a->type == 'f' && a->bytes == 8)
+		return ((const double *)a->data)[i];
+	return (double)v[i];
+}
+
 /* Writes and compares; returns whether it is within tolerance. */
 static bool store(struct spyrert_device *dev, const struct tensor *t, double tolerance)
 {
@@ -297,7 +307,7 @@ static bool store(struct spyrert_device *dev, const struct tensor *t, double tol
 			 .count = t->rows * t->cols },
 		   r;
 	void *host = malloc(t->bytes);
-	double worst = 0, d;
+	double worst = 0, d, got, want;
 	uint64_t i, at = 0;
 	float *x, *y;
 	char err[400];
@@ -323,8 +333,10 @@ static bool store(struct spyrert_device *dev, const struct tensor *t, double tol
 		if (!x || !y)
 			args_quit(3, "%s: elements %c%u cannot be compared", t->ref, r.type, r.bytes);
 		for (i = 0; i < a.count; i++) {
-			d = x[i] == y[i] || (x[i] != x[i] && y[i] != y[i]) ? 0 :
-				fabs((double)x[i] - y[i]) / fmax(fabs((double)y[i]), 1);
+			got = is_int(t->format) ? exactly(&a, x, i) : (double)x[i];
+			want = is_int(t->format) ? exactly(&r, y, i) : (double)y[i];
+			d = got == want || (got != got && want != want) ? 0 :
+				fabs(got - want) / fmax(fabs(want), 1);
 			/* A NaN where none belongs is the worst there is. */
 			if (d != d)
 				d = INFINITY;
@@ -334,10 +346,13 @@ static bool store(struct spyrert_device *dev, const struct tensor *t, double tol
 			}
 		}
 		if (worst > tolerance)
-			printf("%s: differs: [%llu][%llu] is %.9g, reference %.9g (error %g, "
+			printf("%s: differs: [%llu][%llu] is %.*g, reference %.*g (error %g, "
 			       "tolerance %g)\n",
 			       t->name, (unsigned long long)(at / t->cols),
-			       (unsigned long long)(at % t->cols), (double)x[at], (double)y[at],
+			       (unsigned long long)(at % t->cols), is_int(t->format) ? 10 : 9,
+			       is_int(t->format) ? exactly(&a, x, at) : (double)x[at],
+			       is_int(t->format) ? 10 : 9,
+			       is_int(t->format) ? exactly(&r, y, at) : (double)y[at],
 			       worst, tolerance);
 		else
 			printf("%s: equal within %g (largest error %g)\n", t->name, tolerance,
