@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -41,10 +42,11 @@ double args_real(const char *option, const char *text, double min)
 	char *end;
 	double v = strtod(text, &end);
 
-	if (end == text || *end || !isfinite(v) || v < min) {
+	/* What overflows in fp32 would be infinite where it is used. */
+	if (end == text || *end || !isfinite((float)v) || v < min) {
 		if (isfinite(min))
-			args_quit(2, "%s takes a number from %g on, not '%s'", option, min, text);
-		args_quit(2, "%s takes a number, not '%s'", option, text);
+			args_quit(2, "%s takes a number from %g to %g, not '%s'", option, min, (double)FLT_MAX, text);
+		args_quit(2, "%s takes a number of fp32's range, not '%s'", option, text);
 	}
 	return v;
 }

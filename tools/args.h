@@ -11,7 +11,7 @@ void args_quit(int status, const char *fmt, ...) __attribute__((format(printf, 2
 /* The whole text is a number from min to max: decimal, 0x... or 0... option is named in the error. */
 uint64_t args_number(const char *option, const char *text, uint64_t min, uint64_t max);
 
-/* The whole text is a finite number from min on. */
+/* The whole text is a number from min on that is finite in fp32. */
 double args_real(const char *option, const char *text, double min);
 
 #endif
