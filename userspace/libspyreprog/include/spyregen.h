@@ -80,6 +80,8 @@ enum spyregen_act {
  * SENINT8, SENINT4, a 16-bit format or IEEE_FP32 they become fp32 (nearest even) after the activation, are
  * multiplied by scale (rounded), then converted: to integers nearest even, saturating. The last symbol is
  * memory for the sums then: spyregen_bytes() of m x n in IEEE_INT32, times the batch.
+ * With a bias and a batch, shapes that need all of a unit's registers are refused: convert the sums
+ * with COPY.
  *
  * Transposed operands and a b in sticks (16-bit formats) are laid out anew first, in memory that the
  * caller gives: symbols behind the others, one for a (spyregen_bytes() of m x k) if it is

@@ -69,6 +69,8 @@ int spyreprog_job_finish(struct spyreprog_job *job, void **out, size_t *size);
  * Puts second, which is freed, behind job: its units load nothing before all results of job are in
  * memory. symbols[i] is the number in job of second's symbol i; NULL: the same. At most 15 follow;
  * each starts with L3LU on every core, and together they have at most one set of multicast groups.
+ * Registers that second gives no start value, and LX, hold what job left there. Tags 63, 62, ... are
+ * taken, one for each job that follows: neither may use them.
  */
 void spyreprog_job_then(struct spyreprog_job *job, struct spyreprog_job *second,
 			const unsigned int *symbols);
