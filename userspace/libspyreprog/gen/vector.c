@@ -868,13 +868,13 @@ struct spyreprog_job *spyregen_row(const struct spyregen_row *r, char *err)
 		return gen_fail(err, "m and n must be at least 1");
 	if ((unsigned int)r->op >= SPYREGEN_ROWOPS)
 		return gen_fail(err, "unknown operation %u", (unsigned int)r->op);
-	if (!gen_fits(r->m, r->n, err))
-		return NULL;
 	if (!fmt_ok(r->fmt))
 		return gen_fail(err, "formats: SEN169_FP16, IEEE_FP16, BFLOAT16 or IEEE_FP32");
 	if (r->op == SPYREGEN_ARGMAX && r->n > 1u << 24)
 		return gen_fail(err, "%u columns are too many to be numbered in fp32: at most 2^24",
 				r->n);
+	if (!gen_fits(r->m, r->n, err))
+		return NULL;
 	s.wi = gen_lane_words(r->fmt);
 	s.wo = gen_lane_words(out_format(r));
 	s.icols = (r->n + 63) / 64;
