@@ -134,7 +134,12 @@ static void test_refuses(void **state)
 	r.rows = UINT32_MAX;
 	assert_null(spyregen_relayout(&r, err));
 	assert_non_null(strstr(err, "at most"));
+	r.rows = 1u << 22;
+	r.cols = 1u << 22;
+	assert_null(spyregen_relayout(&r, err));
+	assert_non_null(strstr(err, "do not fit"));
 	r.rows = 5;
+	r.cols = 5;
 	r.fmt = SPYRE_SENINT8;
 	assert_null(spyregen_relayout(&r, err));
 	assert_non_null(strstr(err, "formats"));

@@ -455,6 +455,11 @@ static void test_refuses(void **state)
 	assert_non_null(strstr(err, "format SENINT8"));
 	assert_null(spyregen_row(&r, err));
 	assert_non_null(strstr(err, "numbered"));
+	/* Rounded up to whole sticks in 32 bits this is 0. */
+	r.op = SPYREGEN_SUM;
+	r.n = UINT32_MAX;
+	assert_null(spyregen_row(&r, err));
+	assert_non_null(strstr(err, "do not fit"));
 }
 
 int main(void)
