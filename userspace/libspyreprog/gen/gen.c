@@ -68,3 +68,17 @@ void gen_set(struct spyreprog_job *job, int p, unsigned int reg, uint32_t value)
 {
 	sp_mvreg(job, p, reg, SPYRE_REG_NONE, (int32_t)value);
 }
+
+void gen_swap(struct spyreprog_job *job, int p, unsigned int reg, unsigned int spare, uint32_t base,
+	      uint32_t size)
+{
+	/* Their sum minus the one is the other. */
+	gen_set(job, p, spare, 2 * base + size);
+	sp_addreg(job, p, spare, reg, -1);
+	sp_mvreg(job, p, reg, spare, 0);
+}
+
+uint64_t gen_up(uint64_t v, uint64_t to)
+{
+	return (v + to - 1) / to * to;
+}

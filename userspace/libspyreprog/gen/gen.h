@@ -45,5 +45,13 @@ const char *gen_format_name(enum spyre_format fmt);
 bool gen_fits(uint32_t m, uint32_t n, char *err);
 /* reg = value below 2^31 */
 void gen_set(struct spyreprog_job *job, int p, unsigned int reg, uint32_t value);
+/* reg = the other of two neighbouring slots of size bytes from base on; spare is used up. */
+void gen_swap(struct spyreprog_job *job, int p, unsigned int reg, unsigned int spare, uint32_t base,
+	      uint32_t size);
+/* v rounded up to a multiple of to */
+uint64_t gen_up(uint64_t v, uint64_t to);
+
+/* Tags of double buffering, + corelet: input is there, its slot free; result is there, its slot free. */
+enum { TAG_LOADED = 0, TAG_FREE = 2, TAG_STAGED = 4, TAG_EMPTY = 6, TAG_TEMP = 8 };
 
 #endif

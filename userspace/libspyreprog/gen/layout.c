@@ -24,24 +24,19 @@ unsigned int gen_width(enum spyre_format fmt)
 	return isa_formats[fmt].lanes > SPYRE_LANES ? isa_formats[fmt].lanes : SPYRE_LANES;
 }
 
-static uint64_t up(uint64_t v, uint64_t to)
-{
-	return (v + to - 1) / to * to;
-}
-
 uint64_t spyregen_bytes(enum spyre_format fmt, uint64_t rows, uint64_t cols)
 {
-	return spyregen_rows(rows) * (up(cols, gen_width(fmt)) * bits(fmt) / 8);
+	return spyregen_rows(rows) * (gen_up(cols, gen_width(fmt)) * bits(fmt) / 8);
 }
 
 static uint64_t weight_rows(enum spyre_format fmt, uint64_t k)
 {
-	return up(k, gen_width(fmt));
+	return gen_up(k, gen_width(fmt));
 }
 
 uint64_t spyregen_weight_bytes(enum spyre_format fmt, uint64_t k, uint64_t n)
 {
-	return weight_rows(fmt, k) * (up(n, 64) * bits(fmt) / 8);
+	return weight_rows(fmt, k) * (gen_up(n, 64) * bits(fmt) / 8);
 }
 
 /* Of an element on the host: float, int8_t or int32_t. */

@@ -31,7 +31,6 @@
 
 #include "gen.h"
 
-enum { TAG_LOADED = 0, TAG_FREE = 2, TAG_STAGED = 4, TAG_EMPTY = 6 };	/* + corelet */
 enum { SYM_A, SYM_B, SYM_C, SYM_BIAS };
 
 struct plan {
@@ -610,14 +609,10 @@ static int sfp_chain(struct gen *g, bool first, bool end)
 	return p;
 }
 
-/* Two stages, used in turn: LAR0 is the one, and their sum minus it the other. */
+/* Two stages, used in turn. */
 static void swap_stage(struct gen *g, int p, unsigned int lar, unsigned int spare, unsigned int c)
 {
-	uint32_t stage = g->pl.rb * g->pl.wc * SPYRE_STICK;
-
-	gen_set(g->job, p, spare, 2 * g->pl.lx_stage[c] + stage);
-	sp_addreg(g->job, p, spare, lar, -1);
-	sp_mvreg(g->job, p, lar, spare, 0);
+	gen_swap(g->job, p, lar, spare, g->pl.lx_stage[c], g->pl.rb * g->pl.wc * SPYRE_STICK);
 }
 
 static int lxsu(struct gen *g, enum spyre_fifo from)

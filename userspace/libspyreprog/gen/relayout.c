@@ -108,7 +108,7 @@ static void t_load(const struct walk *w, const struct walk_grid *g, int p, unsig
 
 	sp_ld(w->job, p, SPYRE_LAR0 + 2, SPYRE_REG_NONE, SPYRE_FIFO_LXLU_SFP0, g->in[0].words[c],
 	      SPYRE_STICK, 0);
-	sp_wait(w->job, p, WALK_TEMP + c, 1);
+	sp_wait(w->job, p, TAG_TEMP + c, 1);
 	gen_set(w->job, p, SPYRE_LAR0, w->lx_temp[c]);
 	second_pass(w, b, p, true, SPYRE_FIFO_LXLU_SFP0);
 }
@@ -120,7 +120,7 @@ static void t_store(const struct walk *w, const struct walk_grid *g, int p, unsi
 	gen_set(w->job, p, SPYRE_LAR0, w->lx_temp[c]);
 	sp_st(w->job, p, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_FIFO_SFP_LXSU, 64 * b->wl, SPYRE_STICK,
 	      0);
-	sp_send(w->job, p, WALK_TEMP + c, 0);
+	sp_send(w->job, p, TAG_TEMP + c, 0);
 	sp_mvreg(w->job, p, SPYRE_LAR0, SPYRE_LAR0 + 2, 0);
 	second_pass(w, b, p, false, SPYRE_FIFO_SFP_LXSU);
 }
@@ -144,17 +144,12 @@ static void make_consts(struct spyreprog_job *job, struct consts *k)
 	}
 }
 
-static uint64_t up(uint64_t v, uint64_t to)
-{
-	return (v + to - 1) / to * to;
-}
-
 /* A grid of steps of 128 rows and one column block; ends are grids of their own. */
 static bool transpose(struct walk *w, const struct spyregen_relayout *r, bool weights)
 {
 	uint64_t unit = gen_lane_words(r->fmt) * SPYRE_STICK;
 	uint64_t stored = spyregen_rows(r->rows);
-	uint64_t out = weights ? up(r->cols, 64) : spyregen_rows(r->cols);
+	uint64_t out = weights ? gen_up(r->cols, 64) : spyregen_rows(r->cols);
 	struct walk_grid grids[4];
 	struct block blocks[4];
 	struct consts k;
@@ -242,7 +237,7 @@ static void c_compute(const struct walk *w, const struct walk_grid *g, int p, un
 static bool to_weights(struct walk *w, const struct spyregen_relayout *r)
 {
 	uint64_t unit = gen_lane_words(r->fmt) * SPYRE_STICK, stored = spyregen_rows(r->rows);
-	uint64_t out = up(r->rows, 64);
+	uint64_t out = gen_up(r->rows, 64);
 	struct walk_grid grids[4];
 	struct copy ks[4];
 	uint32_t lanes[SPYRE_LANES];
@@ -293,7 +288,7 @@ static bool to_weights(struct walk *w, const struct spyregen_relayout *r)
 static bool rows(struct walk *w, const struct spyregen_relayout *r, bool to_rows)
 {
 	uint64_t unit = gen_lane_words(r->fmt) * SPYRE_STICK, stored = spyregen_rows(r->rows);
-	uint64_t blocks = up(r->cols, 64) / 64, most = SPYRE_LX_SIZE / 8 / (blocks * unit);
+	uint64_t blocks = gen_up(r->cols, 64) / 64, most = SPYRE_LX_SIZE / 8 / (blocks * unit);
 	struct walk_grid grids[2];
 	struct copy ks[2];
 	unsigned int n = 0, i, c;
@@ -343,7 +338,7 @@ static bool rows(struct walk *w, const struct spyregen_relayout *r, bool to_rows
 
 uint64_t spyregen_row_bytes(enum spyre_format fmt, uint64_t rows, uint64_t cols)
 {
-	return rows * up(cols, 64) / 64 * gen_lane_words(fmt) * SPYRE_STICK;
+	return rows * gen_up(cols, 64) / 64 * gen_lane_words(fmt) * SPYRE_STICK;
 }
 
 struct spyreprog_job *gen_relayout(const struct spyregen_relayout *r, unsigned int from,

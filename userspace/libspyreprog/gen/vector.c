@@ -14,7 +14,6 @@
 
 #include "walk.h"
 
-enum { TAG_LOADED = 0, TAG_FREE = 2, TAG_STAGED = 4, TAG_EMPTY = 6 };	/* + corelet */
 
 struct stream {
 	struct spyreprog_job *job;
@@ -66,15 +65,6 @@ static bool place(struct stream *s, uint64_t want)
 	return false;
 }
 
-/* The other of two neighbouring slots. */
-static void swap(struct spyreprog_job *job, int p, unsigned int reg, unsigned int spare,
-		 uint32_t base, uint32_t size)
-{
-	gen_set(job, p, spare, 2 * base + size);
-	sp_addreg(job, p, spare, reg, -1);
-	sp_mvreg(job, p, reg, spare, 0);
-}
-
 /* Rows of all columns between slot and memory. EAR e moves on; EAR3, LAR2 are used up. */
 static void l3_rows(const struct stream *s, int p, enum spyre_op op, unsigned int e, uint32_t cols,
 		    uint32_t n, unsigned int w)
@@ -101,7 +91,7 @@ static void l3lu_chunk(const struct stream *s, int p, unsigned int c, uint32_t n
 	for (o = 0; o < s->nin; o++)
 		l3_rows(s, p, SPYRE_OP_L3_LDU, o, s->icols, n, s->wi);
 	sp_send(s->job, p, TAG_LOADED + c, 0);
-	swap(s->job, p, SPYRE_LAR0 + c, SPYRE_LAR0 + 3, s->lx_in[c], slot_in(s));
+	gen_swap(s->job, p, SPYRE_LAR0 + c, SPYRE_LAR0 + 3, s->lx_in[c], slot_in(s));
 }
 
 static void l3su_chunk(const struct stream *s, int p, unsigned int c, uint32_t n)
@@ -110,7 +100,7 @@ static void l3su_chunk(const struct stream *s, int p, unsigned int c, uint32_t n
 	sp_mvreg(s->job, p, SPYRE_LAR0 + 2, SPYRE_LAR0 + c, 0);
 	l3_rows(s, p, SPYRE_OP_L3_STU, 0, s->ocols, n, s->wo);
 	sp_send(s->job, p, TAG_EMPTY + c, 0);
-	swap(s->job, p, SPYRE_LAR0 + c, SPYRE_LAR0 + 3, s->lx_out[c], slot_out(s));
+	gen_swap(s->job, p, SPYRE_LAR0 + c, SPYRE_LAR0 + 3, s->lx_out[c], slot_out(s));
 }
 
 /*
@@ -164,7 +154,7 @@ static int lxlu(const struct stream *s, unsigned int c, bool tail)
 		sp_wait(s->job, p, TAG_LOADED + c, 1);
 		s->load(s, p, t ? s->tail : s->chunk);
 		sp_send(s->job, p, TAG_FREE + c, 0);
-		swap(s->job, p, SPYRE_LAR0 + 2, SPYRE_LAR0 + 3, s->lx_in[c], slot_in(s));
+		gen_swap(s->job, p, SPYRE_LAR0 + 2, SPYRE_LAR0 + 3, s->lx_in[c], slot_in(s));
 		if (!t)
 			sp_end(s->job, p);
 	}
@@ -217,7 +207,7 @@ static int lxsu(const struct stream *s, unsigned int c, bool tail)
 		sp_wait(s->job, p, TAG_EMPTY + c, 1);
 		store(s, p, t ? s->tail : s->chunk);
 		sp_send(s->job, p, TAG_STAGED + c, 0);
-		swap(s->job, p, SPYRE_LAR0 + 2, SPYRE_LAR0 + 3, s->lx_out[c], slot_out(s));
+		gen_swap(s->job, p, SPYRE_LAR0 + 2, SPYRE_LAR0 + 3, s->lx_out[c], slot_out(s));
 		if (!t)
 			sp_end(s->job, p);
 	}

@@ -94,14 +94,6 @@ static bool place(struct walk *w)
 	return true;
 }
 
-/* The other of two neighbouring slots. */
-static void swap(struct spyreprog_job *job, int p, unsigned int reg, uint32_t base, uint32_t size)
-{
-	gen_set(job, p, SPYRE_LAR0 + 3, 2 * base + size);
-	sp_addreg(job, p, SPYRE_LAR0 + 3, reg, -1);
-	sp_mvreg(job, p, reg, SPYRE_LAR0 + 3, 0);
-}
-
 /* Steps first to last of a grid in L3LU (load) or L3SU. */
 struct l3 {
 	const struct walk *w;
@@ -122,7 +114,7 @@ static void l3_step(const struct l3 *l)
 	for (c = 0; c < 2; c++) {
 		if (!l->g->out.words[c])
 			continue;
-		sp_wait(job, p, (l->load ? WALK_FREE : WALK_STAGED) + c, 1);
+		sp_wait(job, p, (l->load ? TAG_FREE : TAG_STAGED) + c, 1);
 		sp_mvreg(job, p, SPYRE_LAR0 + 2, SPYRE_LAR0 + c, 0);
 		for (i = 0; i < l->nsides; i++) {
 			const struct walk_side *s = l->side[i];
@@ -142,8 +134,8 @@ static void l3_step(const struct l3 *l)
 				sp_end(job, p);
 			}
 		}
-		sp_send(job, p, (l->load ? WALK_LOADED : WALK_EMPTY) + c, 0);
-		swap(job, p, SPYRE_LAR0 + c, lx[c], l->load ? l->w->slot_in : l->w->slot_out);
+		sp_send(job, p, (l->load ? TAG_LOADED : TAG_EMPTY) + c, 0);
+		gen_swap(job, p, SPYRE_LAR0 + c, SPYRE_LAR0 + 3, lx[c], l->load ? l->w->slot_in : l->w->slot_out);
 	}
 }
 
@@ -223,7 +215,7 @@ static void l3_unit(const struct walk *w, const struct share *sh, bool load)
 	for (c = 0; c < 2; c++) {
 		gen_set(job, p, SPYRE_LAR0 + c, lx[c]);
 		for (i = 0; i < 2 && !load; i++)
-			sp_send(job, p, WALK_EMPTY + c, 0);
+			sp_send(job, p, TAG_EMPTY + c, 0);
 	}
 	if (sh->b1 - sh->b0 > 1)
 		sp_loop(job, p, sh->b1 - sh->b0);
@@ -242,7 +234,7 @@ static void l3_unit(const struct walk *w, const struct share *sh, bool load)
 	if (sh->b1 - sh->b0 > 1)
 		sp_end(job, p);
 	for (c = 0; load && c < 2; c++)
-		sp_wait(job, p, WALK_FREE + c, 2);
+		sp_wait(job, p, TAG_FREE + c, 2);
 }
 
 static void corelet_unit(const struct walk *w, const struct share *sh, unsigned int c,
@@ -260,7 +252,7 @@ static void corelet_unit(const struct walk *w, const struct share *sh, unsigned 
 	if (lxlu || lxsu)
 		gen_set(job, p, SPYRE_LAR0 + 2, base);
 	for (i = 0; lxlu && i < 2; i++)
-		sp_send(job, p, WALK_FREE + c, 0);
+		sp_send(job, p, TAG_FREE + c, 0);
 	if (sh->b1 - sh->b0 > 1)
 		sp_loop(job, p, sh->b1 - sh->b0);
 	for (i = 0; i < w->ngrids; i++) {
@@ -272,15 +264,15 @@ static void corelet_unit(const struct walk *w, const struct share *sh, unsigned 
 		if (last - first > 1)
 			sp_loop(job, p, (uint32_t)(last - first));
 		if (lxlu) {
-			sp_wait(job, p, WALK_LOADED + c, 1);
+			sp_wait(job, p, TAG_LOADED + c, 1);
 			g->load(w, g, p, c);
-			sp_send(job, p, WALK_FREE + c, 0);
-			swap(job, p, SPYRE_LAR0 + 2, base, w->slot_in);
+			sp_send(job, p, TAG_FREE + c, 0);
+			gen_swap(job, p, SPYRE_LAR0 + 2, SPYRE_LAR0 + 3, base, w->slot_in);
 		} else if (lxsu) {
-			sp_wait(job, p, WALK_EMPTY + c, 1);
+			sp_wait(job, p, TAG_EMPTY + c, 1);
 			g->store(w, g, p, c);
-			sp_send(job, p, WALK_STAGED + c, 0);
-			swap(job, p, SPYRE_LAR0 + 2, base, w->slot_out);
+			sp_send(job, p, TAG_STAGED + c, 0);
+			gen_swap(job, p, SPYRE_LAR0 + 2, SPYRE_LAR0 + 3, base, w->slot_out);
 		} else {
 			g->compute(w, g, p, c);
 		}
@@ -292,7 +284,7 @@ static void corelet_unit(const struct walk *w, const struct share *sh, unsigned 
 	if (sh->b1 - sh->b0 > 1)
 		sp_end(job, p);
 	if (lxsu)
-		sp_wait(job, p, WALK_EMPTY + c, 2);
+		sp_wait(job, p, TAG_EMPTY + c, 2);
 }
 
 bool walk(struct walk *w)

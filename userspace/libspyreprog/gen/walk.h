@@ -14,8 +14,6 @@
 
 #define WALK_OPERANDS	3u
 
-enum { WALK_LOADED = 0, WALK_FREE = 2, WALK_STAGED = 4, WALK_EMPTY = 6, WALK_TEMP = 8 };
-
 /* One operand, or the result. Bytes, but for words. */
 struct walk_side {
 	uint64_t base;			/* of the first step, behind the symbol's address */
