@@ -68,6 +68,30 @@ static void test_slices(void **state)
 	assert_int_equal(bad, 0);
 }
 
+/* The least of chosen and the cycles of mm divided by powers of two, or every way; who has it, 0 x 0: chosen. */
+static uint64_t least(const struct spyregen_matmul *mm, uint64_t chosen, bool every, uint32_t *bm,
+		      uint32_t *bn)
+{
+	struct spyregen_matmul own = *mm;
+	uint64_t best = chosen, t;
+	uint32_t gm, gn;
+
+	*bm = *bn = 0;
+	for (gm = 1; gm <= 32; gm += every ? 1 : gm) {
+		for (gn = 1; gm * gn <= 32; gn += every ? 1 : gn) {
+			own.split_m = gm;
+			own.split_n = gn;
+			t = cycles(&own);
+			if (t < best) {
+				best = t;
+				*bm = gm;
+				*bn = gn;
+			}
+		}
+	}
+	return best;
+}
+
 static void test_division(void **state)
 {
 	static const struct { uint32_t m, n, k; } s[] = {
@@ -75,9 +99,9 @@ static void test_division(void **state)
 		{ 64, 8192, 1024 }, { 1024, 64, 1024 }, { 300, 640, 448 }, { 4096, 128, 256 },
 		{ 33, 1000, 777 }, { 2048, 1024, 128 },
 	};
-	uint64_t chosen, best, t;
+	uint64_t chosen, best;
 	unsigned int i, bad = 0;
-	uint32_t gm, gn, bm, bn;
+	uint32_t bm, bn;
 
 	(void)state;
 	for (i = 0; i < sizeof(s) / sizeof(s[0]); i++) {
@@ -85,20 +109,7 @@ static void test_division(void **state)
 					      .in = SPYRE_SEN169_FP16, .out = SPYRE_SEN169_FP16 };
 
 		chosen = cycles(&mm);
-		best = chosen;
-		bm = bn = 0;
-		for (gm = 1; gm <= 32; gm *= 2) {
-			for (gn = 1; gm * gn <= 32; gn *= 2) {
-				mm.split_m = gm;
-				mm.split_n = gn;
-				t = cycles(&mm);
-				if (t < best) {
-					best = t;
-					bm = gm;
-					bn = gn;
-				}
-			}
-		}
+		best = least(&mm, chosen, false, &bm, &bn);
 		if ((double)chosen > 1.10 * (double)best) {
 			print_message("%ux%ux%u: %llu cycles, %llu as %u x %u\n", s[i].m, s[i].n, s[i].k,
 				      (unsigned long long)chosen, (unsigned long long)best, bm, bn);
@@ -118,8 +129,8 @@ static void test_sweep(void **state)
 	static const uint32_t ks[] = { 64, 512, 4096 };
 	static const enum spyre_format in[] = { SPYRE_SEN169_FP16, SPYRE_SENINT4, SPYRE_SENINT8 };
 	unsigned int f, i, bad = 0;
-	uint64_t chosen, best, t;
-	uint32_t gm, gn, bm, bn;
+	uint64_t chosen, best;
+	uint32_t bm, bn;
 
 	(void)state;
 	for (f = 0; f < (all ? 3 : 2); f++) {
@@ -128,20 +139,8 @@ static void test_sweep(void **state)
 						      .in = in[f],
 						      .out = f ? SPYRE_IEEE_INT32 : SPYRE_SEN169_FP16 };
 
-			chosen = best = cycles(&mm);
-			bm = bn = 0;
-			for (gm = 1; gm <= 32; gm += all ? 1 : gm) {
-				for (gn = 1; gm * gn <= 32; gn += all ? 1 : gn) {
-					mm.split_m = gm;
-					mm.split_n = gn;
-					t = cycles(&mm);
-					if (t < best) {
-						best = t;
-						bm = gm;
-						bn = gn;
-					}
-				}
-			}
+			chosen = cycles(&mm);
+			best = least(&mm, chosen, all, &bm, &bn);
 			if ((double)chosen > 1.10 * (double)best + ROOM) {
 				print_message("format %u, %ux%ux%u: %llu cycles, %llu as %u x %u\n", in[f],
 					      mm.m, mm.n, mm.k, (unsigned long long)chosen,
