@@ -128,7 +128,10 @@ static double product_run(struct bench *b, struct product *p)
 	return run(b, p->program, (uint64_t[]){ p->a, p->b, p->c });
 }
 
-/* Waits while the host measures its own side, so that the two do not share the processors. */
+/*
+ * Waits while the host measures its own side, so that the two do not share the processors. What it ran leaves caches and
+ * translations cold: turn_run() counts as host.c does, the first of TURN_RUNS warms up, the best of the others counts.
+ */
 static void turn(void)
 {
 	char line[16];
@@ -137,6 +140,23 @@ static void turn(void)
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
 		bench_die("the host half is gone");
+}
+
+#define TURN_RUNS	3
+
+static double turn_run(struct bench *b, struct spyrert_program *program, const uint64_t symbols[3])
+{
+	double best = 0;
+	int i;
+
+	turn();
+	for (i = 0; i < TURN_RUNS; i++) {
+		double t = run(b, program, symbols);
+
+		if (i == 1 || (i > 1 && t < best))
+			best = t;
+	}
+	return best;
 }
 
 #define LARGE	2048u
@@ -149,11 +169,8 @@ static void product_rate(struct bench *b, const char *name, enum spyre_format in
 
 	product_load(b, &p, in, out, LARGE, LARGE, LARGE, 0);
 	product_fill(b, &p);
-	product_run(b, &p);
-	for (i = 0; i < BENCH_ROUNDS; i++) {
-		turn();
-		bench_sample(name, LARGE_OPS / product_run(b, &p), 0);
-	}
+	for (i = 0; i < BENCH_ROUNDS; i++)
+		bench_sample(name, LARGE_OPS / turn_run(b, p.program, (uint64_t[]){ p.a, p.b, p.c }), 0);
 	product_free(b, &p);
 }
 
@@ -204,11 +221,8 @@ void bench_add(struct bench *b)
 		bench_check(spyrert_malloc(b->dev, bytes, &symbols[i]), "device memory");
 	fill(b, ew.in, symbols[0], bytes);
 	fill(b, ew.in, symbols[1], bytes);
-	run(b, program, symbols);
-	for (i = 0; i < BENCH_ROUNDS; i++) {
-		turn();
-		bench_sample("add-64m", (double)bytes / run(b, program, symbols), 0);
-	}
+	for (i = 0; i < BENCH_ROUNDS; i++)
+		bench_sample("add-64m", (double)bytes / turn_run(b, program, symbols), 0);
 	for (i = 0; i < 3; i++)
 		bench_check(spyrert_free(b->dev, symbols[i]), "free");
 	bench_check(spyrert_program_unload(program), "unload");
