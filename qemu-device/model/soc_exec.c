@@ -503,6 +503,180 @@ static enum step do_pt(struct core *c, struct unit *u, const struct job_insn *i,
 	return STEP_NEXT;
 }
 
+/* --- PE, SFP: from words to words ------------------------------------------------------------ */
+
+/* What the operands are that are no FIFOs; imm is theirs to use. */
+static void vec_sources(struct core *c, const struct job_insn *i, unsigned int kind, unsigned int corelet,
+			const uint32_t *src[3], uint32_t imm[SPYRE_LANES])
+{
+	uint32_t (*v)[SPYRE_LANES] = c->cl[corelet].v[kind == SPYRE_UNIT_SFP];
+	const uint8_t opnd[3] = { i->b, i->c, i->d };
+	unsigned int k, j;
+
+	for (k = 0; k < 3; k++) {
+		src[k] = v[0];
+		if (!(i->srcs & 1u << k))
+			continue;
+		if (opnd[k] < SPYRE_VREGS) {
+			src[k] = v[opnd[k]];
+		} else if (opnd[k] >= 0x80) {
+			src[k] = c->soc->job->consts[opnd[k] - 0x80];
+		} else if (opnd[k] == SPYRE_OPND_IMM) {
+			for (j = 0; j < SPYRE_LANES; j++)
+				imm[j] = (uint32_t)i->imm;
+			src[k] = imm;
+		}
+	}
+}
+
+/* k: of b, c, d. */
+static bool from_fifo(const struct job_insn *i, unsigned int k)
+{
+	const uint8_t opnd[3] = { i->b, i->c, i->d };
+
+	return (i->srcs & 1u << k) && opnd[k] >= 0x20 && opnd[k] < 0x20 + SPYRE_FIFOS;
+}
+
+/*
+ * Which operands of PE's or SFP's instruction are FIFOs, if it can go straight from words to words: all it takes from and
+ * puts into FIFOs is of one 16-bit format, whose words are the 64 lanes of a time. 0: it cannot.
+ */
+static unsigned int stream_operands(const struct spyre_soc *soc, const struct job_insn *i)
+{
+	const uint8_t opnd[3] = { i->b, i->c, i->d };
+	unsigned int k, packed = 0, fmt = (uint32_t)i->imm2 >> 24;
+	uint32_t seen = 1u << SPYRE_FIFO_RING;
+
+	if (!soc->vec->stream[i->op] || i->a < 0x20 || i->a == SPYRE_OPND_FIFO(SPYRE_FIFO_RING) ||
+	    (fmt != SPYRE_SEN169_FP16 && fmt != SPYRE_IEEE_FP16 && fmt != SPYRE_BFLOAT16))
+		return 0;
+	for (k = 0; k < 3; k++) {
+		if (!from_fifo(i, k))
+			continue;
+		if (seen >> (opnd[k] - 0x20u) & 1 || ((uint32_t)i->imm2 >> (8 * k) & 0xff) != fmt)
+			return 0;
+		seen |= 1u << (opnd[k] - 0x20u);
+		packed |= 1u << k;
+	}
+	return packed;
+}
+
+/*
+ * Spares the way through the FIFO behind PE or SFP: where LXSU, which waits for the FIFO's next word, is going to store up
+ * to n of them. NULL: they must go through the FIFO. Else *n fits there, and stored() follows.
+ */
+static uint8_t *store_at(struct core *c, unsigned int corelet, unsigned int fifo, uint32_t *n)
+{
+	unsigned int index = job_unit_index(SPYRE_UNIT_LXSU, corelet);
+	struct unit *su = &c->unit[index];
+	const struct job_insn *i;
+	uint64_t addr;
+
+	if (isa_fifos[fifo].reader != SPYRE_UNIT_LXSU || c->cl[corelet].fifo[fifo].count)
+		return NULL;
+	if (c->ready & c->live & 1u << index)
+		run_unit(c, index);
+	if (su->state != UNIT_LIVE || c->cl[corelet].fifo[fifo].count)
+		return NULL;
+	i = &su->s.insns[su->s.pc];
+	if (i->op != SPYRE_OP_ST || i->d != fifo || i->imm != (int)WORD || su->done == i->n)
+		return NULL;
+	addr = seq_local_addr(&su->s, i);
+	if (seq_local_range(addr, i->n, WORD, SPYRE_LX_SIZE))
+		return NULL;
+	if (*n > i->n - su->done)
+		*n = i->n - su->done;
+	return c->lx + addr + su->done * (uint64_t)WORD;
+}
+
+static void stored(struct core *c, unsigned int corelet, uint32_t n)
+{
+	unsigned int index = job_unit_index(SPYRE_UNIT_LXSU, corelet);
+
+	c->unit[index].done += n;
+	c->budget -= n * (int64_t)WORD;
+	c->ready |= 1u << index;
+}
+
+/*
+ * Up to n times of an instruction with these stream_operands(): as many as there are words and room for. fed, or NULL,
+ * are words in LX for the operand that is FIFO fed_fifo, which is empty. src: what the other operands are.
+ */
+static uint32_t stream_run(struct core *c, unsigned int corelet, const struct job_insn *i, unsigned int packed,
+			   const uint32_t *const src[3], uint32_t n, unsigned int fed_fifo, const uint8_t *fed)
+{
+	const uint8_t opnd[3] = { i->b, i->c, i->d };
+	unsigned int to = i->a - 0x20u, k;
+	struct corelet *cl = &c->cl[corelet];
+	const void *from[3] = { src[0], src[1], src[2] };
+	uint32_t done = 0, m;
+	uint8_t *p;
+
+	for (; done < n; done += m) {
+		m = n - done;
+		for (k = 0; k < 3; k++) {
+			if (!(packed & 1u << k))
+				continue;
+			if (fed && opnd[k] - 0x20u == fed_fifo)
+				from[k] = fed + done * (size_t)WORD;
+			else
+				from[k] = fifo_words(&cl->fifo[opnd[k] - 0x20u], m, &m);
+		}
+		if (!m)
+			break;
+		p = store_at(c, corelet, to, &m);
+		/* Stores that overlap what is loaded see the order of the FIFOs, unless they fall on the same words. */
+		if (p && fed && p != fed + done * (size_t)WORD && p < fed + n * (size_t)WORD && fed < p + m * (size_t)WORD)
+			p = NULL;
+		if (p) {
+			lx_write(c, (uint64_t)(p - c->lx), m * (uint64_t)WORD, true);
+			c->soc->vec->stream[i->op](p, from, packed, (uint32_t)i->imm2 >> 24, m);
+			stored(c, corelet, m);
+		} else {
+			p = fifo_room(&cl->fifo[to], m, &m);
+			if (!m)
+				break;
+			c->soc->vec->stream[i->op](p, from, packed, (uint32_t)i->imm2 >> 24, m);
+			pushed(c, corelet, to, m);
+		}
+		for (k = 0; k < 3; k++)
+			if ((packed & 1u << k) && !(fed && opnd[k] - 0x20u == fed_fifo))
+				popped(c, corelet, opnd[k] - 0x20u, m);
+		c->budget -= m * (int64_t)WORD;
+	}
+	return done;
+}
+
+/* feed_pt() for PE and SFP: how many of the n words at p, which lie in LX, the instruction took that waits for them. */
+static uint32_t feed_vec(struct core *c, unsigned int corelet, unsigned int fifo, const uint8_t *p, uint32_t n)
+{
+	unsigned int kind = isa_fifos[fifo].reader, index = job_unit_index(kind, corelet), packed;
+	uint32_t imm[SPYRE_LANES] __attribute__((aligned(64)));
+	struct unit *u = &c->unit[index];
+	const struct job_insn *i;
+	const uint32_t *src[3];
+
+	if ((kind != SPYRE_UNIT_PE && kind != SPYRE_UNIT_SFP) || c->cl[corelet].fifo[fifo].count)
+		return 0;
+	if (c->ready & c->live & 1u << index)
+		run_unit(c, index);
+	if (u->state != UNIT_LIVE || c->cl[corelet].fifo[fifo].count)
+		return 0;
+	i = &u->s.insns[u->s.pc];
+	if (i->op < SPYRE_OP_MOV || u->done == i->n)
+		return 0;
+	packed = stream_operands(c->soc, i);
+	if (!(packed & 1 && i->b == SPYRE_OPND_FIFO(fifo)) && !(packed & 2 && i->c == SPYRE_OPND_FIFO(fifo)) &&
+	    !(packed & 4 && i->d == SPYRE_OPND_FIFO(fifo)))
+		return 0;
+	vec_sources(c, i, kind, corelet, src, imm);
+	n = stream_run(c, corelet, i, packed, src, n < i->n - u->done ? n : i->n - u->done, fifo, p);
+	u->done += n;
+	if (n)
+		c->ready |= 1u << index;
+	return n;
+}
+
 /* --- LXLU, LXSU, L0LU, L0SU ----------------------------------------------------------------- */
 
 static enum step do_local(struct core *c, struct unit *u, const struct job_insn *i, unsigned int kind,
@@ -534,6 +708,12 @@ static enum step do_local(struct core *c, struct unit *u, const struct job_insn 
 			if (!u->done && i->imm == (int)WORD && feed_pt(c, corelet, i->d, q, i->n)) {
 				u->done = i->n;
 				break;
+			}
+			if (!l0 && i->imm == (int)WORD) {
+				n = feed_vec(c, corelet, i->d, q, i->n - u->done);
+				u->done += n;
+				if (n)
+					continue;
 			}
 			p = fifo_room(f, i->n - u->done, &n);
 			if (!n)
@@ -670,13 +850,10 @@ static bool on_registers(const struct job_insn *i)
 static enum step do_registers(struct core *c, const struct job_insn *i, unsigned int kind, unsigned int corelet)
 {
 	uint32_t (*v)[SPYRE_LANES] = c->cl[corelet].v[kind == SPYRE_UNIT_SFP];
-	const uint8_t opnd[3] = { i->b, i->c, i->d };
-	const uint32_t *src[3] = { v[0], v[0], v[0] };
-	unsigned int k;
+	uint32_t imm[SPYRE_LANES] __attribute__((aligned(64)));
+	const uint32_t *src[3];
 
-	for (k = 0; k < 3; k++)
-		if (i->srcs & 1u << k)
-			src[k] = opnd[k] < SPYRE_VREGS ? v[opnd[k]] : c->soc->job->consts[opnd[k] - 0x80];
+	vec_sources(c, i, kind, corelet, src, imm);
 	c->soc->vec->op[i->op](v[i->a], 0, src[0], 0, src[1], 0, src[2], 0, i->n, vec_param(i));
 	c->budget -= i->n * (int64_t)COST_TIME;
 	return STEP_NEXT;
@@ -692,43 +869,46 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 	uint32_t out[BLOCK * SPYRE_LANES] __attribute__((aligned(64)));
 	uint32_t imm[SPYRE_LANES] __attribute__((aligned(64)));
 	const uint8_t opnd[3] = { i->b, i->c, i->d };
-	const uint32_t *src[3] = { out, out, out };
+	const uint32_t *src[3];
 	size_t stride[3] = { 0, 0, 0 };
 	uint32_t need[SPYRE_FIFOS] = { 0 };	/* words a time */
 	struct core *ring = NULL, *ring_to = NULL;
 	uint32_t param = vec_param(i);
 	uint32_t m, k, j, w;
-	unsigned int fmt;
+	unsigned int fmt, packed;
 	bool twice = false;
 
+	vec_sources(c, i, kind, corelet, src, imm);
 	for (k = 0; k < 3; k++) {
-		if (!(i->srcs & 1u << k))
+		if (!from_fifo(i, k))
 			continue;
-		if (opnd[k] < SPYRE_VREGS) {
-			src[k] = v[opnd[k]];
-		} else if (opnd[k] >= 0x80) {
-			src[k] = soc->job->consts[opnd[k] - 0x80];
-		} else if (opnd[k] == SPYRE_OPND_IMM) {
-			for (j = 0; j < SPYRE_LANES; j++)
-				imm[j] = (uint32_t)i->imm;
-			src[k] = imm;
-		} else {
-			j = opnd[k] - 0x20u;
-			twice |= need[j] != 0;
-			need[j] += isa_words((uint32_t)i->imm2 >> (8 * k) & 0xff);
-			src[k] = in[k];
-			stride[k] = SPYRE_LANES;
-			if (j == SPYRE_FIFO_RING)
-				ring = c;
-		}
+		j = opnd[k] - 0x20u;
+		twice |= need[j] != 0;
+		need[j] += isa_words((uint32_t)i->imm2 >> (8 * k) & 0xff);
+		src[k] = in[k];
+		stride[k] = SPYRE_LANES;
+		if (j == SPYRE_FIFO_RING)
+			ring = c;
 	}
 	if (i->a == SPYRE_OPND_FIFO(SPYRE_FIFO_RING))
 		ring_to = c->ring_next[corelet];
+	packed = stream_operands(soc, i);
 
 	while (u->done < i->n) {
 		struct fifo *to = NULL;
 		uint32_t wa = 0;
 
+		if (packed) {
+			m = stream_run(c, corelet, i, packed, src, i->n - u->done, 0, NULL);
+			if (!m)
+				return STEP_BLOCKED;
+			u->done += m;
+			if (c->budget <= 0 && u->done < i->n) {
+				c->ready |= 1u << job_unit_index(kind, corelet);
+				return STEP_BLOCKED;
+			}
+			continue;
+		}
 		/* The ring is shared with the neighbours' threads. */
 		if (ring || ring_to)
 			pthread_mutex_lock(&soc->lock);

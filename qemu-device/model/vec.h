@@ -20,6 +20,14 @@
 typedef void vec_op(uint32_t *dst, size_t sd, const uint32_t *b, size_t sb, const uint32_t *c, size_t sc,
 		    const uint32_t *d, size_t sd2, size_t n, uint32_t imm);
 
+/*
+ * n times 64 lanes of a 16-bit format straight from words to words, what widen, op and narrow would do one after the
+ * other, without their lanes going through memory. Bit k of packed: src[k] is n words of the format; else it is 64
+ * lanes, the same each time. At least one of the operation's operands is packed. dst may be one of those, else it
+ * overlaps none.
+ */
+typedef void vec_stream(void *dst, const void *const src[3], unsigned int packed, enum spyre_format fmt, size_t n);
+
 struct vec_ops {
 	const char *name;
 	/*
@@ -30,6 +38,7 @@ struct vec_ops {
 	void (*narrow[SPYRE_FORMATS])(void *dst, const uint32_t *lanes, size_t n);
 	void (*canon)(void *dst, const uint32_t *lanes, size_t n);	/* fp32: NaNs become the canonical one */
 	vec_op *op[256];	/* by enum spyre_op; NULL: not a vector operation */
+	vec_stream *stream[256];	/* by enum spyre_op; NULL: only by way of lanes */
 };
 
 extern const struct vec_ops spyre_vec_ops_plain, spyre_vec_ops_avx2, spyre_vec_ops_avx512;

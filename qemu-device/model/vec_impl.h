@@ -134,20 +134,32 @@ static void canon(void *dst, const uint32_t *lanes, size_t n)
 
 #define ARGS uint32_t *dst, size_t sd, const uint32_t *pb, size_t sb, const uint32_t *pc, size_t sc, \
 	     const uint32_t *pd, size_t sd2, size_t n, uint32_t imm
-#define OP(name, expr) \
+typedef vu lane_fn(vu b, vu c, vu d);
+
+/*
+ * k: how many sources the operation has. fix makes lanes of what lane_NAME() gives, which may be any NaN: narrowing
+ * takes them all for one.
+ */
+#define OP_FIX(name, k, expr, fix) \
+VINL vu lane_##name(vu b, vu c, vu d) \
+{ \
+	(void)c; (void)d; \
+	return (vu)(expr); \
+} \
 static void op_##name(ARGS) \
 { \
 	size_t i; \
-	(void)pc; (void)pd; (void)imm; \
+	(void)imm; \
 	for (; n--; dst += sd, pb += sb, pc += sc, pd += sd2) { \
 		for (i = 0; i < LANES; i += VW) { \
-			vu b = v_ld(pb + i); \
-			v_st(dst + i, expr); \
+			vu c = (k) > 1 ? v_ld(pc + i) : v_u(0), d = (k) > 2 ? v_ld(pd + i) : v_u(0); \
+			v_st(dst + i, fix(lane_##name(v_ld(pb + i), c, d))); \
 		} \
 	} \
 }
-#define C v_ld(pc + i)
-#define D v_ld(pd + i)
+#define CANON(x) v_canon((vf)(x))
+#define FOP(name, k, expr) OP_FIX(name, k, expr, CANON)
+#define OP(name, k, expr) OP_FIX(name, k, expr, )
 
 VINL vu min_max(vi less, vu b, vu c)
 {
@@ -156,31 +168,31 @@ VINL vu min_max(vi less, vu b, vu c)
 
 #define ONE ((vi)v_u(0x3f800000))
 
-OP(mov, b)
-OP(add, v_canon((vf)b + (vf)C))
-OP(sub, v_canon((vf)b - (vf)C))
-OP(mul, v_canon((vf)b * (vf)C))
-OP(fma, v_canon(v_fma((vf)b, (vf)C, (vf)D)))
-OP(min, min_max((vi)((vf)b < (vf)C), b, C))
-OP(max, min_max((vi)((vf)b > (vf)C), b, C))
-OP(abs, b & 0x7fffffffu)
-OP(neg, b ^ 0x80000000u)
-OP(cmpeq, (vu)(((vi)((vf)b == (vf)C)) & ONE))
-OP(cmplt, (vu)(((vi)((vf)b < (vf)C)) & ONE))
-OP(cmple, (vu)(((vi)((vf)b <= (vf)C)) & ONE))
-OP(sel, v_sel((vi)(D != 0), b, C))
-OP(iadd, b + C)
-OP(isub, b - C)
-OP(imul, b * C)
-OP(imin, v_sel((vi)((vi)b < (vi)C), b, C))
-OP(imax, v_sel((vi)((vi)b > (vi)C), b, C))
-OP(and, b & C)
-OP(or, b | C)
-OP(xor, b ^ C)
-OP(shl, b << (C & 31u))
-OP(shr, b >> (C & 31u))
-OP(sra, (vu)((vi)b >> (vi)(C & 31u)))
-OP(i2f, (vu)__builtin_convertvector((vi)b, vf))
+OP(mov, 1, b)
+FOP(add, 2, (vf)b + (vf)c)
+FOP(sub, 2, (vf)b - (vf)c)
+FOP(mul, 2, (vf)b * (vf)c)
+FOP(fma, 3, v_fma((vf)b, (vf)c, (vf)d))
+OP(min, 2, min_max((vi)((vf)b < (vf)c), b, c))
+OP(max, 2, min_max((vi)((vf)b > (vf)c), b, c))
+OP(abs, 1, b & 0x7fffffffu)
+OP(neg, 1, b ^ 0x80000000u)
+OP(cmpeq, 2, (vu)(((vi)((vf)b == (vf)c)) & ONE))
+OP(cmplt, 2, (vu)(((vi)((vf)b < (vf)c)) & ONE))
+OP(cmple, 2, (vu)(((vi)((vf)b <= (vf)c)) & ONE))
+OP(sel, 3, v_sel((vi)(d != 0), b, c))
+OP(iadd, 2, b + c)
+OP(isub, 2, b - c)
+OP(imul, 2, b * c)
+OP(imin, 2, v_sel((vi)((vi)b < (vi)c), b, c))
+OP(imax, 2, v_sel((vi)((vi)b > (vi)c), b, c))
+OP(and, 2, b & c)
+OP(or, 2, b | c)
+OP(xor, 2, b ^ c)
+OP(shl, 2, b << (c & 31u))
+OP(shr, 2, b >> (c & 31u))
+OP(sra, 2, (vu)((vi)b >> (vi)(c & 31u)))
+OP(i2f, 1, (vu)__builtin_convertvector((vi)b, vf))
 
 /* Nearest even by adding and taking off 2^23, where that rounds; exact from there on; then saturation. */
 VINL vu f_f2i(vf x)
@@ -194,7 +206,7 @@ VINL vu f_f2i(vf x)
 		     v_sel(v_isnan((vu)x), v_u(0), v_u(0x7fffffff) + (sign >> 31)));
 }
 
-OP(f2i, f_f2i((vf)b))
+OP(f2i, 1, f_f2i((vf)b))
 
 static void op_bcast(ARGS)
 {
@@ -456,15 +468,15 @@ VINL vu f_gelu(vf x)
 	return v_sel(v_isnan((vu)x), v_u(SPYRE_FP32_NAN), r);
 }
 
-OP(recip, v_canon(v_f(1.0f) / (vf)b))
-OP(rsqrt, v_canon(v_f(1.0f) / v_sqrt((vf)b)))
-OP(sqrt, v_canon(v_sqrt((vf)b)))
-OP(exp, v_canon(f_exp((vf)b)))
-OP(ln, f_ln((vf)b))
-OP(sigmoid, f_sigmoid((vf)b))
-OP(tanh, f_tanh((vf)b))
-OP(erf, f_erf((vf)b))
-OP(gelu, f_gelu((vf)b))
+FOP(recip, 1, v_f(1.0f) / (vf)b)
+FOP(rsqrt, 1, v_f(1.0f) / v_sqrt((vf)b))
+FOP(sqrt, 1, v_sqrt((vf)b))
+FOP(exp, 1, f_exp((vf)b))
+OP(ln, 1, f_ln((vf)b))
+OP(sigmoid, 1, f_sigmoid((vf)b))
+OP(tanh, 1, f_tanh((vf)b))
+OP(erf, 1, f_erf((vf)b))
+OP(gelu, 1, f_gelu((vf)b))
 
 /* --- Reductions ----------------------------------------------------------------------------- */
 
@@ -591,6 +603,91 @@ static void op_rrank(ARGS)
 	}
 }
 
+/* --- From words to words -------------------------------------------------------------------- */
+
+VINL vu ld_packed(const uint16_t *p, enum spyre_format fmt)
+{
+	return fmt == SPYRE_SEN169_FP16 ? v_widen_dl16(v_ld16(p)) :
+	       fmt == SPYRE_IEEE_FP16 ? v_widen_f16(p) : v_widen_bf16(v_ld16(p));
+}
+
+VINL void st_packed(uint16_t *p, vu v, enum spyre_format fmt)
+{
+	if (fmt == SPYRE_IEEE_FP16)
+		v_narrow_f16(p, v);
+	else
+		v_st16(p, fmt == SPYRE_SEN169_FP16 ? v_narrow_dl16(v) : v_narrow_bf16(v));
+}
+
+/* packed, fmt and f are constants where this is expanded. */
+VINL void stream(void *dst, const void *const src[3], unsigned int nsrc, unsigned int packed, enum spyre_format fmt,
+		 size_t n, lane_fn *f)
+{
+	const uint16_t *p[3] = { src[0], src[1], src[2] };
+	const uint32_t *q[3] = { src[0], src[1], src[2] };
+	uint16_t *o = dst;
+	size_t i, j;
+	unsigned int k;
+
+#if VW == 16
+	if (fmt == SPYRE_SEN169_FP16) {
+		for (i = 0; i < n * LANES; i += LANES) {
+			for (j = 0; j < LANES; j += 2 * VW) {
+				vu x[3][2] = { 0 };
+
+				for (k = 0; k < nsrc; k++) {
+					if (packed & 1u << k)
+						v_widen_dl16_pair(p[k] + i + j, x[k]);
+					else
+						v_pair(q[k] + j, x[k]);
+				}
+				v_narrow_dl16_pair(o + i + j, f(x[0][0], x[1][0], x[2][0]), f(x[0][1], x[1][1], x[2][1]));
+			}
+		}
+		return;
+	}
+#endif
+	for (i = 0; i < n * LANES; i += LANES) {
+		for (j = 0; j < LANES; j += VW) {
+			vu x[3] = { 0 };
+
+			for (k = 0; k < nsrc; k++)
+				x[k] = packed & 1u << k ? ld_packed(p[k] + i + j, fmt) : v_ld(q[k] + j);
+			st_packed(o + i + j, f(x[0], x[1], x[2]), fmt);
+		}
+	}
+}
+
+#define PACKED(k, fmt, nsrc, f) case k: stream(dst, src, nsrc, k, fmt, n, f); break;
+#define PACKED1(fmt, f) PACKED(1, fmt, 1, f)
+#define PACKED2(fmt, f) PACKED(1, fmt, 2, f) PACKED(2, fmt, 2, f) PACKED(3, fmt, 2, f)
+#define PACKED3(fmt, f) PACKED(1, fmt, 3, f) PACKED(2, fmt, 3, f) PACKED(3, fmt, 3, f) PACKED(4, fmt, 3, f) \
+			PACKED(5, fmt, 3, f) PACKED(6, fmt, 3, f) PACKED(7, fmt, 3, f)
+#define STREAM(name, nsrc) \
+static void stream_##name(void *dst, const void *const src[3], unsigned int packed, enum spyre_format fmt, size_t n) \
+{ \
+	if (fmt == SPYRE_SEN169_FP16) \
+		switch (packed) { PACKED##nsrc(SPYRE_SEN169_FP16, lane_##name) } \
+	else if (fmt == SPYRE_IEEE_FP16) \
+		switch (packed) { PACKED##nsrc(SPYRE_IEEE_FP16, lane_##name) } \
+	else \
+		switch (packed) { PACKED##nsrc(SPYRE_BFLOAT16, lane_##name) } \
+}
+
+/*
+ * What programs apply to whole tensors; behind the special functions the way through memory costs little. None hands on
+ * the bits of a register, which may be a signalling NaN's.
+ */
+STREAM(mov, 1)
+STREAM(add, 2)
+STREAM(sub, 2)
+STREAM(mul, 2)
+STREAM(fma, 3)
+STREAM(min, 2)
+STREAM(max, 2)
+STREAM(abs, 1)
+STREAM(neg, 1)
+
 const struct vec_ops VEC_OPS = {
 	.name = VEC_NAME,
 	.widen = {
@@ -661,5 +758,16 @@ const struct vec_ops VEC_OPS = {
 		[SPYRE_OP_RARGMAX] = op_rargmax,
 		[SPYRE_OP_SCAN] = op_scan,
 		[SPYRE_OP_RRANK] = op_rrank,
+	},
+	.stream = {
+		[SPYRE_OP_MOV] = stream_mov,
+		[SPYRE_OP_ADD] = stream_add,
+		[SPYRE_OP_SUB] = stream_sub,
+		[SPYRE_OP_MUL] = stream_mul,
+		[SPYRE_OP_FMA] = stream_fma,
+		[SPYRE_OP_MIN] = stream_min,
+		[SPYRE_OP_MAX] = stream_max,
+		[SPYRE_OP_ABS] = stream_abs,
+		[SPYRE_OP_NEG] = stream_neg,
 	},
 };

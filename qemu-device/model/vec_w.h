@@ -165,6 +165,55 @@ VINL vu v_narrow_dl16(vu x)
 #endif
 }
 
+#if VW == 16
+/*
+ * 32 DL16 codes and their lanes at once, most steps on 16-bit halves. x[0] and x[1] hold lanes in the order in which
+ * 32-bit lanes are packed: groups of four in turn, which v_pair() makes of lanes that are in order. NaNs are quiet
+ * ones on both sides, with any fraction.
+ */
+VINL void v_widen_dl16_pair(const void *p, vu x[2])
+{
+	__m512i h = _mm512_loadu_si512(p), m = _mm512_and_si512(h, _mm512_set1_epi16(0x7fff)), hi, lo;
+
+	hi = _mm512_maskz_add_epi16(_mm512_test_epi16_mask(m, m), _mm512_srli_epi16(m, 2),
+				    _mm512_set1_epi16(96 << 7));
+	hi = _mm512_mask_mov_epi16(hi, _mm512_cmpeq_epi16_mask(m, _mm512_set1_epi16(0x7fff)),
+				   _mm512_set1_epi16(SPYRE_FP32_NAN >> 16));
+	/* hi | (h & sign) */
+	hi = _mm512_ternarylogic_epi32(hi, h, _mm512_set1_epi16(INT16_MIN), 0xf8);
+	lo = _mm512_slli_epi16(h, 14);
+	x[0] = (vu)_mm512_unpacklo_epi16(lo, hi);
+	x[1] = (vu)_mm512_unpackhi_epi16(lo, hi);
+}
+
+VINL void v_narrow_dl16_pair(void *p, vu x0, vu x1)
+{
+	const __m512i abs = _mm512_set1_epi32(0x7fffffff), round = _mm512_set1_epi32(0x2000 - (96 << 23));
+	const __m512i half = _mm512_set1_epi32(SPYRE_DL16_HALF_MIN);
+	__m512i a = (__m512i)x0, b = (__m512i)x1, m = _mm512_and_si512(a, abs), n = _mm512_and_si512(b, abs), r, h;
+
+	/* Saturates at the largest code. */
+	r = _mm512_packs_epi32(_mm512_srai_epi32(_mm512_add_epi32(m, round), 14),
+			       _mm512_srai_epi32(_mm512_add_epi32(n, round), 14));
+	h = _mm512_packs_epi32(_mm512_sub_epi32(m, half), _mm512_sub_epi32(n, half));
+	r = _mm512_maskz_max_epi16(_mm512_cmpge_epi16_mask(h, _mm512_setzero_si512()), r, _mm512_set1_epi16(1));
+	h = _mm512_packs_epi32(_mm512_srai_epi32(a, 16), _mm512_srai_epi32(b, 16));
+	r = _mm512_ternarylogic_epi32(r, h, _mm512_set1_epi16(INT16_MIN), 0xf8);
+	h = _mm512_and_si512(h, _mm512_set1_epi16(0x7fff));
+	r = _mm512_mask_mov_epi16(r, _mm512_cmpge_epi16_mask(h, _mm512_set1_epi16(SPYRE_FP32_NAN >> 16)),
+				  _mm512_set1_epi16(SPYRE_DL16_NAN));
+	_mm512_storeu_si512(p, r);
+}
+
+VINL void v_pair(const uint32_t *lanes, vu x[2])
+{
+	__m512i a = _mm512_loadu_si512(lanes), b = _mm512_loadu_si512(lanes + VW);
+
+	x[0] = (vu)_mm512_shuffle_i32x4(a, b, 0x88);
+	x[1] = (vu)_mm512_shuffle_i32x4(a, b, 0xdd);
+}
+#endif
+
 VINL vu v_widen_bf16(vu h)
 {
 	vu u = h << 16;
@@ -179,10 +228,15 @@ VINL vu v_narrow_bf16(vu x)
 
 VINL vu v_ld16(const void *p)
 {
+#if VW == 16
+	/* GCC 12 makes two halves of the conversion and puts them together again. */
+	return (vu)_mm512_cvtepu16_epi32(_mm256_loadu_si256(p));
+#else
 	vh h;
 
 	memcpy(&h, p, sizeof(h));
 	return __builtin_convertvector(h, vu);
+#endif
 }
 
 VINL void v_st16(void *p, vu v)

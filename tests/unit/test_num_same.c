@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The same bits everywhere: PT's kernels of every format against the definition, each width by itself; then one
- * job, with every format and every vector operation on eight cores, on every width and with 1 to 8 threads.
+ * The same bits everywhere: PT's kernels of every format against the definition, each width by itself; vector
+ * operations from words to words against the way through lanes; then one job, with every format and every vector operation on eight cores, on every width and with 1 to 8 threads.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -175,6 +175,83 @@ static void test_kernels(void **state)
 		/* NaN must not be all there is to compare. */
 		assert_true(numbers > 13 * 64);
 	}
+}
+
+/* --- From words to words -------------------------------------------------------------------- */
+
+#define STREAM_WORDS 1024u	/* all codes of a 16-bit format */
+
+static void test_streams(void **state)
+{
+	static const enum spyre_format formats[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP16, SPYRE_BFLOAT16 };
+	/* Lanes that no word widens to: subnormals, signalling NaNs, numbers between two codes, too large and too small. */
+	static const uint32_t odd[] = {
+		0, 0x80000000, 1, 0x807fffff, 0x7f800000, 0xff800000, 0x7f800001, 0xffffffff, 0x7fc00000, 0x2f803fff,
+		0x2f804000, 0xaf804001, 0x4fffe000, 0xcfffffff, 0x3f802000, 0x3f806000,
+	};
+	static uint16_t words[3][STREAM_WORDS * SPYRE_LANES] __attribute__((aligned(64)));
+	static uint16_t want[STREAM_WORDS * SPYRE_LANES], got[STREAM_WORDS * SPYRE_LANES + SPYRE_LANES];
+	static uint32_t wide[3][STREAM_WORDS * SPYRE_LANES], out[STREAM_WORDS * SPYRE_LANES], lanes[3][SPYRE_LANES];
+	const struct vec_ops *plain = &spyre_vec_ops_plain;
+	const struct vec_ops *const *v;
+	unsigned int f, op, packed, k, compared = 0;
+	size_t i;
+
+	(void)state;
+	/* Each code meets itself, its negative and codes from everywhere. */
+	for (i = 0; i < STREAM_WORDS * SPYRE_LANES; i++) {
+		words[0][i] = (uint16_t)i;
+		words[1][i] = i % 5 ? (uint16_t)rnd() : (uint16_t)(i ^ (i % 2) << 15);
+		words[2][i] = (uint16_t)rnd();
+	}
+	for (f = 0; f < 3; f++) {
+		for (k = 0; k < 3; k++) {
+			plain->widen[formats[f]](wide[k], words[k], STREAM_WORDS * SPYRE_LANES);
+			for (i = 0; i < SPYRE_LANES; i++)
+				lanes[k][i] = i % 4 == k ? wide[0][rnd() % 65536] : odd[rnd() % (sizeof(odd) / 4)];
+		}
+		for (op = 0; op < ISA_OPS; op++) {
+			unsigned int nsrc = isa_ops[op].sources;
+
+			if (!plain->stream[op])
+				continue;
+			for (packed = 1; packed < 1u << nsrc; packed++) {
+				const void *src[3] = { lanes[0], lanes[1], lanes[2] };
+				const uint32_t *p[3] = { lanes[0], lanes[1], lanes[2] };
+				size_t stride[3] = { 0 };
+
+				for (k = 0; k < 3; k++) {
+					if (!(packed & 1u << k))
+						continue;
+					src[k] = words[k];
+					p[k] = wide[k];
+					stride[k] = SPYRE_LANES;
+				}
+				plain->op[op](out, SPYRE_LANES, p[0], stride[0], p[1], stride[1], p[2], stride[2],
+					      STREAM_WORDS, 0);
+				plain->narrow[formats[f]](want, out, STREAM_WORDS * SPYRE_LANES);
+				for (v = spyre_vec_ops_all(); *v; v++) {
+					memset(got, 0xa5, sizeof(got));
+					(*v)->stream[op](got, src, packed, formats[f], STREAM_WORDS);
+					for (i = 0; i < STREAM_WORDS * SPYRE_LANES; i++)
+						if (got[i] != want[i])
+							fail_msg("%s %s of %s, packed %u, lane %zu: %04x, expected %04x", (*v)->name,
+								 isa_ops[op].name, isa_formats[formats[f]].name, packed, i,
+								 got[i], want[i]);
+					for (; i < sizeof(got) / 2; i++)
+						assert_int_equal(got[i], 0xa5a5);
+					/* In place. */
+					memcpy(got, src[__builtin_ctz(packed)], sizeof(want));
+					src[__builtin_ctz(packed)] = got;
+					(*v)->stream[op](got, src, packed, formats[f], STREAM_WORDS);
+					assert_memory_equal(got, want, sizeof(want));
+					src[__builtin_ctz(packed)] = words[__builtin_ctz(packed)];
+					compared++;
+				}
+			}
+		}
+	}
+	assert_true(compared >= 3 * 9);
 }
 
 /* --- A job ---------------------------------------------------------------------------------- */
@@ -370,6 +447,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kernels),
+		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_threads_and_widths),
 	};
 
