@@ -602,7 +602,7 @@ static bool t_pt(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		if (c->nldw[x] == PT_TILES)
 			return block(u, SPYRE_WAIT_TILE, c->ldw[x][0].tile);
 		/* The port may be ahead here: its place is free when the load so many before is done. */
-		u->t = max64(u->t, c->ldw_end[x][c->ldw_given[x]++ % PT_TILES]);
+		wait_until(u, SPYRE_BLOCKED, c->ldw_end[x][c->ldw_given[x]++ % PT_TILES]);
 		c->ldw[x][c->nldw[x]] = (struct ldw){ .tile = i->a, .fmt = i->b, .fifo = i->d };
 		c->ldw_at[x][c->nldw[x]++] = u->t;
 		c->tile_pending[x][i->a]++;

@@ -241,6 +241,42 @@ static void test_phases(void **state)
 	env_free(&e);
 }
 
+/* PT asks for ten loads of weights ahead of the first word: two wait for a place in the port. */
+static void test_weights(void **state)
+{
+	struct spyreprog_job *j = spyreprog_job_new();
+	const struct spyre_unit_profile *pt, *port;
+	struct spyre_soc_profile p;
+	struct env e;
+	int lx, mm;
+
+	(void)state;
+	env_init(&e, 1);
+	lx = add(j, 2, SPYRE_UNIT_LXLU, 1);
+	mm = add(j, 2, SPYRE_UNIT_PT, 1);
+	sp_loop(j, lx, 3000);
+	spyreprog_job_insn(j, lx, &(struct spyre_insn){ .op = SPYRE_OP_NOP });
+	sp_end(j, lx);
+	sp_ld(j, lx, R0, NOREG, SPYRE_FIFO_LXLU_PTW, 640, 128, 0);
+	sp_loop(j, mm, 10);
+	sp_pt_ldw(j, mm, 0, SPYRE_SEN169_FP16, SPYRE_FIFO_LXLU_PTW);
+	sp_end(j, mm);
+	/* Longer than the loads, so that RETURN waits for none. */
+	sp_loop(j, mm, 20000);
+	spyreprog_job_insn(j, mm, &(struct spyre_insn){ .op = SPYRE_OP_NOP });
+	sp_end(j, mm);
+	env_load_job(&e, j);
+	profile(&e, &p, 0);
+	pt = &p.core[2].unit[job_unit_index(SPYRE_UNIT_PT, 1)];
+	port = &p.core[2].unit[SPYRE_PROFILE_PORT + 1];
+	assert_int_equal(pt->spent[SPYRE_BUSY], (1 + 10 + 1 + 20000) * SPYRE_SOC_TICKS);
+	assert_int_equal(pt->spent[SPYRE_STARVED], 0);
+	assert_true(pt->spent[SPYRE_BLOCKED] > 3000 * SPYRE_SOC_TICKS);
+	assert_int_equal(port->spent[SPYRE_BUSY], 640 * LINK);
+	assert_int_equal(port->bytes, 640 * SPYRE_STICK);
+	env_free(&e);
+}
+
 /* What cannot be timed has the errors of a launch. */
 static void test_refused(void **state)
 {
@@ -273,6 +309,7 @@ int main(void)
 		cmocka_unit_test(test_starved),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_refused),
 	};
 
