@@ -30,6 +30,7 @@ struct spyre_soc *spyre_soc_new(const struct spyre_soc_config *cfg)
 	pthread_mutex_init(&soc->lock, NULL);
 	pthread_cond_init(&soc->work, NULL);
 	pthread_cond_init(&soc->idle, NULL);
+	spyre_count_init(soc);
 	soc->core = calloc(32, sizeof(*soc->core));
 	soc->workers = calloc(soc->cfg.threads, sizeof(*soc->workers));
 	if (!soc->core || !soc->workers)
@@ -96,7 +97,7 @@ static void drop(struct spyre_soc *soc, struct job *job)
 	soc->jobs_bytes -= job->bytes;
 	while ((t = job->times)) {
 		job->times = t->next;
-		free(t);
+		spyre_count_forget(soc, t);
 	}
 	spyre_job_free(job);
 }
@@ -106,6 +107,7 @@ static void forget(struct spyre_soc *soc)
 	while (soc->oldest)
 		drop(soc, soc->oldest);
 	soc->job = NULL;
+	soc->timed = NULL;
 }
 
 void spyre_soc_free(struct spyre_soc *soc)
@@ -133,6 +135,7 @@ void spyre_soc_free(struct spyre_soc *soc)
 	pthread_cond_destroy(&soc->idle);
 	pthread_cond_destroy(&soc->work);
 	pthread_mutex_destroy(&soc->lock);
+	spyre_count_free(soc);
 	free(soc);
 }
 
@@ -140,6 +143,7 @@ void spyre_soc_reset(struct spyre_soc *soc, uint32_t cores)
 {
 	unsigned int i;
 
+	spyre_count_clear(soc);
 	forget(soc);
 	soc->cfg.cores = cores;
 	soc->lx_valid = false;
@@ -248,16 +252,25 @@ static void bad_program(struct spyre_rb *rb, const struct job_error *e)
 	spyre_soc_fail(rb, SPYRE_ERR_BAD_PROGRAM, e->code, e->core, e->unit, e->pc);
 }
 
+/* The newest one takes so many bytes more; others go for them. */
+static void charge(struct spyre_soc *soc, struct job *job, size_t bytes)
+{
+	job->bytes += bytes;
+	soc->jobs_bytes += bytes;
+	while (soc->jobs_bytes > CACHE_BYTES && soc->oldest != job)
+		drop(soc, soc->oldest);
+}
+
 static void cache_put(struct spyre_soc *soc, struct job *job)
 {
 	struct job **p = bucket(soc, job->digest);
+	size_t bytes = job->bytes;
 
 	job->same_hash = *p;
 	*p = job;
 	link_newest(soc, job);
-	soc->jobs_bytes += job->bytes;
-	while (soc->jobs_bytes > CACHE_BYTES && soc->oldest != job)
-		drop(soc, soc->oldest);
+	job->bytes = 0;
+	charge(soc, job, bytes);
 }
 
 /* The decoded container at bootaddr, from the cache or new. NULL with rb filled. */
@@ -340,12 +353,17 @@ static uint32_t time_keys(const struct spyre_soc *soc, uint64_t *keys)
 	return n;
 }
 
+static size_t timed_bytes(const struct timed *t)
+{
+	return sizeof(*t) + t->nkeys * sizeof(t->keys[0]) + t->counts->bytes;
+}
+
 static bool timed(struct spyre_soc *soc, struct job *job, struct spyre_soc_time *time, struct spyre_rb *rb)
 {
 	uint32_t n = time_keys(soc, NULL);
 	struct timed *t, **p, *hit;
 
-	t = malloc(sizeof(*t) + n * sizeof(t->keys[0]));
+	t = calloc(1, sizeof(*t) + n * sizeof(t->keys[0]));
 	if (!t)
 		return fail(rb, SPYRE_ERR_INTERNAL);
 	time_keys(soc, t->keys);
@@ -356,10 +374,11 @@ static bool timed(struct spyre_soc *soc, struct job *job, struct spyre_soc_time 
 		*p = hit->next;
 		hit->next = job->times;
 		job->times = hit;
+		soc->timed = hit;
 		*time = hit->time;
 		return true;
 	}
-	if (!spyre_time_job(soc, time, rb)) {
+	if (!spyre_time_job(soc, time, &t->counts, rb)) {
 		free(t);
 		return false;
 	}
@@ -367,10 +386,14 @@ static bool timed(struct spyre_soc *soc, struct job *job, struct spyre_soc_time 
 	t->time = *time;
 	t->next = job->times;
 	job->times = t;
+	soc->timed = t;
+	charge(soc, job, timed_bytes(t));
 	if (++job->ntimes > TIMES_MAX) {
 		for (p = &job->times; (*p)->next; p = &(*p)->next)
 			;
-		free(*p);
+		job->bytes -= timed_bytes(*p);
+		soc->jobs_bytes -= timed_bytes(*p);
+		spyre_count_forget(soc, *p);
 		*p = NULL;
 		job->ntimes--;
 	}
@@ -426,7 +449,7 @@ static bool prepare(struct spyre_soc *soc, struct spyre_soc_time *time, struct s
 	if (req->keep_lx && (!soc->lx_valid || soc->lx_owner != req->context))
 		return fail(rb, SPYRE_ERR_LX_LOST);
 	soc->job = job;
-	if (!(soc->profile ? spyre_time_profile(soc, time, rb) : timed(soc, job, time, rb))) {
+	if (!(soc->profile ? spyre_time_profile(soc, time, NULL, rb) : timed(soc, job, time, rb))) {
 		soc->job = NULL;
 		return false;
 	}
@@ -452,6 +475,7 @@ bool spyre_soc_prepare(struct spyre_soc *soc, const struct spyre_soc_job *req, s
 	memset(rb->stuck, 0, sizeof(rb->stuck));
 	soc->req = *req;
 	soc->job = NULL;
+	soc->timed = NULL;
 	soc->nstuck = 0;
 	__atomic_store_n(&soc->cancel, false, __ATOMIC_RELAXED);
 	if (req->mem->active)
@@ -691,6 +715,7 @@ bool spyre_soc_execute(struct spyre_soc *soc, struct spyre_rb *rb)
 		pthread_mutex_unlock(&soc->lock);
 		return fail(rb, SPYRE_ERR_INTERNAL);
 	}
+	spyre_count_run(soc, soc->timed);
 	soc->lx_valid = true;
 	soc->lx_owner = soc->req.context;
 	if (soc->nqueue > 1 && soc->nworkers) {
@@ -708,5 +733,6 @@ bool spyre_soc_execute(struct spyre_soc *soc, struct spyre_rb *rb)
 	for (m = soc->job->core_mask, i = 0; m; m &= m - 1, i++)
 		soc->core[__builtin_ctz(m)].state = CORE_IDLE;
 	soc->job = NULL;
+	soc->timed = NULL;
 	return rb->status == SPYRE_OK;
 }

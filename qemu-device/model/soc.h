@@ -144,6 +144,44 @@ bool spyre_soc_profile(struct spyre_soc *soc, const struct spyre_soc_job *job, s
 		       struct spyre_rb *rb);
 void spyre_soc_profile_free(struct spyre_soc_profile *profile);
 
+/* --- Counters ------------------------------------------------------------------------------- */
+
+/*
+ * What the cores did in all jobs that ran since spyre_soc_new() or the last reset, as the timing
+ * pass has it, whatever the host did. A job counts when it begins to run, and as a whole: also one
+ * that then faults or is cancelled, as its response block has its cycles and bytes. One that
+ * prepare() refuses counts nothing. Time is in core cycles.
+ */
+struct spyre_unit_counters {
+	uint64_t spent[SPYRE_SPENT];
+	uint64_t instructions;	/* RETURN included; 0 for a load port of PT */
+	uint64_t bytes;		/* words of FIFOs read and written; L3: bytes moved */
+};
+
+/* Of a core: into it, out of it; what it sends to FIFO RING, clockwise and counter-clockwise. */
+enum spyre_link { SPYRE_LINK_IN, SPYRE_LINK_OUT, SPYRE_LINK_CW, SPYRE_LINK_CCW, SPYRE_LINKS };
+
+struct spyre_link_counters {
+	uint64_t busy, bytes;
+};
+
+struct spyre_core_counters {
+	uint64_t jobs, macs;
+	struct spyre_unit_counters unit[SPYRE_PROFILE_UNITS];
+	struct spyre_link_counters link[SPYRE_LINKS];
+};
+
+struct spyre_soc_counters {
+	uint64_t jobs;
+	uint64_t rd_bytes, wr_bytes;	/* LPDDR5 traffic */
+	uint64_t memory_busy;		/* moving them, turnaround included */
+	struct spyre_link_counters port[2];	/* HMI ports of cores 0 to 15 and 16 to 31 */
+	struct spyre_core_counters core[32];
+};
+
+/* Any thread; all counters are of one moment. Does not wait for jobs. */
+void spyre_soc_counters(struct spyre_soc *soc, struct spyre_soc_counters *out);
+
 /* Stuck units of the last DEADLOCK, up to max; returns how many there were. */
 size_t spyre_soc_stuck(struct spyre_soc *soc, struct spyre_stuck *out, size_t max);
 
@@ -153,7 +191,7 @@ size_t spyre_soc_stuck(struct spyre_soc *soc, struct spyre_stuck *out, size_t ma
  */
 void spyre_soc_lx_parity(struct spyre_soc *soc, unsigned int core);
 
-/* Drops decoded programs, remembered times and scratchpad contents (reset). No job runs. */
+/* Drops decoded programs, remembered times, counts and scratchpad contents (reset). No job runs. */
 void spyre_soc_reset(struct spyre_soc *soc, uint32_t cores);
 
 #endif

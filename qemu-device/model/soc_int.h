@@ -118,11 +118,71 @@ struct group {
 	struct group_entry *e;		/* GROUP_DEPTH */
 };
 
+/*
+ * What a job does each time it runs, for the card's counters; time is in ticks. Cores that one was
+ * timed for share an entry. One allocation, units of all cores at its end.
+ */
+struct unit_counts {
+	uint64_t spent[SPYRE_SPENT];
+	uint64_t insns, bytes;
+};
+
+struct core_counts {
+	uint32_t alike;			/* cores */
+	uint32_t units;			/* that take part, SPYRE_PROFILE_UNITS at most */
+	const struct unit_counts *unit;	/* one for each of them */
+	struct spyre_link_counters link[SPYRE_LINKS];
+	uint64_t macs;
+};
+
+struct counts {
+	size_t bytes;			/* of the allocation */
+	uint64_t memory_busy;
+	struct spyre_link_counters port[2];
+	uint32_t ncores;
+	struct core_counts core[];
+};
+
 struct timed {
 	struct timed *next;
+	struct counts *counts;
+	uint64_t runs;			/* not in the totals yet; under soc->totals.lock */
+	unsigned int slot;		/* in soc->totals.pending while there are any */
 	uint32_t nkeys;
 	struct spyre_soc_time time;
 	uint64_t keys[];
+};
+
+/*
+ * What all jobs did that ran since the last reset. A launch only counts the run of its remembered
+ * time; totals take in what such a run does later: when somebody reads them, when the time is
+ * forgotten, or, so that a reader has a bounded amount to do, when many wait.
+ */
+#define PENDING_MAX	64u
+
+/* Ticks of 64 bits would wrap after a month. */
+struct wide_unit {
+	unsigned __int128 spent[SPYRE_SPENT];
+	uint64_t insns, bytes;
+};
+
+struct wide_link {
+	unsigned __int128 busy;
+	uint64_t bytes;
+};
+
+struct totals {
+	pthread_mutex_t lock;		/* innermost; all here, and runs and slot of struct timed */
+	struct timed *pending[PENDING_MAX];
+	unsigned int npending, victim;
+	uint64_t jobs, rd_bytes, wr_bytes;
+	unsigned __int128 memory_busy;
+	struct wide_link port[2];
+	struct {
+		uint64_t jobs, macs;
+		struct wide_unit unit[SPYRE_PROFILE_UNITS];
+		struct wide_link link[SPYRE_LINKS];
+	} core[32];
 };
 
 struct worker {
@@ -145,6 +205,7 @@ struct spyre_soc {
 	/* The job between prepare() and the end of execute(). */
 	struct spyre_soc_job req;
 	const struct job *job;
+	struct timed *timed;		/* its time; NULL when it is only profiled */
 	uint64_t symbols[SPYRE_JOB_SYMBOLS];
 	struct group group[SPYRE_JOB_GROUPS];
 
@@ -154,6 +215,7 @@ struct spyre_soc {
 
 	struct spyre_stuck *stuck;
 	size_t nstuck;
+	struct totals totals;
 	struct spyre_soc_profile *profile;	/* wanted: the job is timed, also if its time is remembered */
 
 	pthread_mutex_t lock;
@@ -184,12 +246,14 @@ void spyre_core_clear_lx(struct core *c);
 
 /* time.c */
 /*
- * Times the job. True with *time filled, or false with rb's status and error fields (DEADLOCK, WATCHDOG,
- * PROGRAM, CANCELLED, INTERNAL when memory ran out).
+ * Times the job. True with *time and *counts (free() it) filled, or false with rb's status and
+ * error fields (DEADLOCK, WATCHDOG, PROGRAM, CANCELLED, INTERNAL when memory ran out).
  */
-bool spyre_time_job(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb);
-/* The same; fills soc->profile when it succeeds. */
-bool spyre_time_profile(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb);
+bool spyre_time_job(struct spyre_soc *soc, struct spyre_soc_time *time, struct counts **counts,
+		    struct spyre_rb *rb);
+/* The same, without counts; fills soc->profile when it succeeds. */
+bool spyre_time_profile(struct spyre_soc *soc, struct spyre_soc_time *time, struct counts **counts,
+			struct spyre_rb *rb);
 /* When instructions start, to put faults of different units in order: .time is set, UINT64_MAX: never. */
 struct spyre_time_probe {
 	struct spyre_time_probe *next;
@@ -204,6 +268,15 @@ void spyre_time_probes(struct spyre_soc *soc, struct spyre_time_probe *probes, u
  * do not depend on data, so nothing is moved or changed.
  */
 bool spyre_race_job(struct spyre_soc *soc, struct spyre_rb *rb);
+
+/* soc_count.c */
+void spyre_count_init(struct spyre_soc *soc);
+void spyre_count_free(struct spyre_soc *soc);
+void spyre_count_run(struct spyre_soc *soc, struct timed *t);
+/* Frees t, which is in no list any more; what it has counted stays. */
+void spyre_count_forget(struct spyre_soc *soc, struct timed *t);
+/* All counters are 0 again. */
+void spyre_count_clear(struct spyre_soc *soc);
 
 /* soc.c */
 void spyre_soc_fail(struct spyre_rb *rb, enum spyre_status status, enum spyre_prog_err code, unsigned int core,

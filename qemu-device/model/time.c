@@ -14,8 +14,8 @@
 #include "time_params.h"
 
 /*
- * Compiled twice: time_profile.c has it keep what units spend their time on, which costs a fifth of the pass, so
- * that the ordinary pass does not pay for it.
+ * Compiled twice: time_profile.c has it keep phases of units and what bursts take too, so that the
+ * ordinary pass does not pay for more than the sums that the card's counters need.
  */
 #ifndef PROFILED
 #define PROFILED	0
@@ -225,7 +225,7 @@ static void record(struct recorder *r, enum spyre_spent what, uint64_t from, uin
 static inline void spend(struct tunit *u, enum spyre_spent what, uint64_t from, uint64_t ticks)
 {
 	u->spent[what] += ticks;
-	if (u->rec && ticks)
+	if (PROFILED && u->rec && ticks)
 		record(u->rec, what, from, ticks);
 }
 
@@ -234,27 +234,22 @@ static inline void wait_until(struct tunit *u, enum spyre_spent what, uint64_t t
 {
 	if (t <= u->t)
 		return;
-	if (PROFILED)
-		spend(u, what, u->t, t - u->t);
+	spend(u, what, u->t, t - u->t);
 	u->t = t;
 }
 
 static inline void work(struct tunit *u, uint64_t ticks)
 {
-	if (PROFILED)
-		spend(u, SPYRE_BUSY, u->t, ticks);
+	spend(u, SPYRE_BUSY, u->t, ticks);
 	u->t += ticks;
 }
 
 /* Words went through the unit until t: so much work, the rest waiting, which is put first. */
 static inline void streamed(struct tunit *u, enum spyre_spent what, uint64_t t, uint64_t busy, uint32_t words)
 {
-	if (PROFILED) {
-		wait_until(u, what, t - busy);
-		work(u, busy);
-		u->bytes += words * (uint64_t)SPYRE_STICK;
-	}
-	u->t = t;
+	wait_until(u, what, t - busy);
+	work(u, busy);
+	u->bytes += words * (uint64_t)SPYRE_STICK;
 }
 
 /* --- Streams -------------------------------------------------------------------------------- */
@@ -458,8 +453,7 @@ static uint64_t hmi(struct sim *sim, uint64_t t, uint32_t n, uint32_t times, con
 	for (h = 0; h < 2; h++)
 		if (half[h]) {
 			done = max64(done, serve(sim, &sim->port_free[h], t, n * sim->port, half[h]));
-			if (PROFILED)
-				sim->port_busy[h] += n * sim->port * half[h];
+			sim->port_busy[h] += n * sim->port * half[h];
 		}
 	return done;
 }
@@ -560,8 +554,7 @@ static bool t_l3(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		u->last = max64(u->last, u->t + TIME_STC_CYCLES * CYCLE);
 		break;
 	}
-	if (PROFILED)
-		u->bytes += i->n * (uint64_t)SPYRE_STICK;
+	u->bytes += i->n * (uint64_t)SPYRE_STICK;
 	return true;
 }
 
@@ -695,8 +688,7 @@ static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
 		was = t;
 		for (k = 0; k < nin; k++)
 			t = max64(t, in[k]->wr[(in[k]->nr + need[k] - 1) % DEPTH]);
-		if (PROFILED)
-			starved += t - was;
+		starved += t - was;
 		for (k = 0; k < w; k++)
 			t = max64(t, out->rd[(out->nw + k) % DEPTH]);
 		for (k = 0; k < nin; k++)
@@ -710,12 +702,10 @@ static bool t_vec(struct sim *sim, struct tunit *u, const struct job_insn *i)
 	}
 done:
 	if (u->done > before) {
-		if (PROFILED) {
-			words = w + need[0] + need[1] + need[2];
-			wait_until(u, SPYRE_STARVED, u->t + starved);
-			streamed(u, SPYRE_BLOCKED, t, (u->done - before) * cost, (u->done - before) * words);
-		}
-		u->t = t;
+		words = w + need[0] + need[1] + need[2];
+		wait_until(u, SPYRE_STARVED, u->t + starved);
+		k = u->done - before;
+		streamed(u, SPYRE_BLOCKED, t, k * cost, k * words);
 		for (k = 0; k < nin; k++)
 			wake_writer(sim, c, u->corelet, num[k]);
 		if (out)
@@ -1145,6 +1135,13 @@ static bool verdict_fail(struct sim *sim, struct spyre_rb *rb, const struct tuni
 	return false;
 }
 
+/* Sent into a ring's FIFO: what the neighbour has got there. */
+static uint64_t ring_words(const struct tcore *c, unsigned int corelet)
+{
+	return c->ring_next[corelet]->fifo[corelet][SPYRE_FIFO_RING].nw;
+}
+
+#if PROFILED
 static bool profile_unit(const struct tunit *u, bool phases, struct spyre_unit_profile *p)
 {
 	memcpy(p->spent, u->spent, sizeof(p->spent));
@@ -1195,8 +1192,7 @@ static bool profile(struct sim *sim, const struct spyre_soc_time *time, uint64_t
 		q->in_busy = c->in_words * sim->mni_in;
 		q->out_busy = c->out_words * sim->mni_out;
 		for (i = 0; i < 2; i++) {
-			/* What its neighbour has in this FIFO is what this core sent. */
-			uint64_t words = c->ring_next[i]->fifo[i][SPYRE_FIFO_RING].nw;
+			uint64_t words = ring_words(c, i);
 
 			q->ring_bytes[i] = words * SPYRE_STICK;
 			q->ring_busy[i] = words * sim->link;
@@ -1209,7 +1205,69 @@ static bool profile(struct sim *sim, const struct spyre_soc_time *time, uint64_t
 	return true;
 }
 
-static bool verdict(struct sim *sim, struct spyre_soc_time *time, struct spyre_rb *rb)
+#else
+/* A load port is there with every PT. */
+static bool took_part(const struct tunit *u)
+{
+	return u->state != UNIT_NONE && (u->index < PORT0 || u->bytes);
+}
+
+static struct counts *keep(const struct sim *sim, uint64_t memory_busy)
+{
+	unsigned int i, k, n = 0;
+	struct counts *counts;
+	struct unit_counts *q;
+	size_t bytes;
+
+	for (i = 0; i < sim->ncores; i++)
+		for (k = 0; k < T_UNITS; k++)
+			n += took_part(&sim->core[i].u[k]);
+	bytes = sizeof(*counts) + sim->ncores * sizeof(counts->core[0]) + n * sizeof(*q);
+	counts = malloc(bytes);
+	if (!counts)
+		return NULL;
+	q = (struct unit_counts *)&counts->core[sim->ncores];
+	counts->bytes = bytes;
+	counts->ncores = sim->ncores;
+	counts->memory_busy = memory_busy;
+	for (i = 0; i < 2; i++) {
+		counts->port[i].busy = sim->port_busy[i];
+		counts->port[i].bytes = sim->port_busy[i] / sim->port * SPYRE_STICK;
+	}
+	for (i = 0; i < sim->ncores; i++) {
+		const struct tcore *c = &sim->core[i];
+		struct core_counts *to = &counts->core[i];
+
+		*to = (struct core_counts){ .alike = c->mates, .macs = c->macs, .unit = q };
+		to->link[SPYRE_LINK_IN].busy = c->in_words * sim->mni_in;
+		to->link[SPYRE_LINK_IN].bytes = c->in_words * SPYRE_STICK;
+		to->link[SPYRE_LINK_OUT].busy = c->out_words * sim->mni_out;
+		to->link[SPYRE_LINK_OUT].bytes = c->out_words * SPYRE_STICK;
+		for (k = 0; k < 2; k++) {
+			uint64_t words = ring_words(c, k);
+
+			to->link[SPYRE_LINK_CW + k].busy = words * sim->link;
+			to->link[SPYRE_LINK_CW + k].bytes = words * SPYRE_STICK;
+		}
+		for (k = 0; k < T_UNITS; k++) {
+			const struct tunit *u = &c->u[k];
+
+			if (!took_part(u))
+				continue;
+			to->units |= 1u << k;
+			memcpy(q->spent, u->spent, sizeof(q->spent));
+			q->bytes = u->bytes;
+			/* The ordinal leaves out the last one, RETURN. */
+			q->insns = k < PORT0 ? u->s.ordinal + 1 : 0;
+			q++;
+		}
+	}
+	return counts;
+}
+#endif
+
+static bool verdict(struct sim *sim, struct spyre_soc_time *time, struct counts **counts,
+		    struct spyre_rb *rb)
 {
 	const struct tunit *bad = NULL, *late = NULL;
 	uint64_t end = 0, rd = 0, wr = 0, macs = 0, low, ns;
@@ -1284,12 +1342,20 @@ static bool verdict(struct sim *sim, struct spyre_soc_time *time, struct spyre_r
 	time->pt_macs = macs;
 	if (end > sim->limit)
 		return verdict_fail(sim, rb, NULL, SPYRE_ERR_WATCHDOG, 0);
-	if (PROFILED && !profile(sim, time, ticks_ns(soc, ns)))
+#if PROFILED
+	(void)counts;
+	if (!profile(sim, time, ticks_ns(soc, ns)))
 		return verdict_fail(sim, rb, NULL, SPYRE_ERR_INTERNAL, 0);
+#else
+	*counts = keep(sim, ticks_ns(soc, ns));
+	if (!*counts)
+		return verdict_fail(sim, rb, NULL, SPYRE_ERR_INTERNAL, 0);
+#endif
 	return true;
 }
 
-bool TIME_JOB(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_rb *rb)
+bool TIME_JOB(struct spyre_soc *soc, struct spyre_soc_time *time, struct counts **counts,
+	      struct spyre_rb *rb)
 {
 	struct sim sim;
 	unsigned int i, k;
@@ -1325,7 +1391,7 @@ bool TIME_JOB(struct spyre_soc *soc, struct spyre_soc_time *time, struct spyre_r
 					wake(&sim, &sim.core[i], k);
 		run(&sim);
 	}
-	ok = verdict(&sim, time, rb);
+	ok = verdict(&sim, time, counts, rb);
 out:
 	sim_free(&sim);
 	return ok;
