@@ -112,8 +112,20 @@ struct ref_mem {
 /* Moves and computes. seed picks the order in which units advance: no result may depend on it. */
 void ref_run(const struct ref_job *job, struct ref_mem *mem, uint64_t seed, struct ref_result *res);
 
+/* What a unit does until its RETURN is done, in ticks of 1/4096 core cycle. */
+struct ref_work {
+	uint64_t busy, starved, blocked;
+	uint64_t bytes, insns;
+};
+
+#define REF_PROCS (REF_UNITS + 2) /* of a core: its units, then the load ports of its PTs */
+
 struct ref_time {
 	uint64_t cycles, rd_bytes, wr_bytes, pt_macs;
+	struct ref_work work[REF_CORES][REF_PROCS];
+	/* Words: into a core, out of it, from it round the ring each way; through the HMI's ports.
+	 */
+	uint64_t in[REF_CORES], out[REF_CORES], ring[REF_CORES][2], port[2];
 	enum spyre_status status; /* OK, DEADLOCK or PROGRAM */
 	enum spyre_prog_err code; /* of the last error */
 	unsigned int errors;	  /* units that failed */

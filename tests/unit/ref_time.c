@@ -28,8 +28,6 @@
 
 /* --- State ---------------------------------------------------------------------------------- */
 
-#define PROCS (REF_UNITS + 2) /* of a core: its units, then the load ports */
-
 struct fifo {
 	uint64_t there[SPYRE_FIFO_DEPTH];
 	unsigned int head, count;
@@ -57,7 +55,7 @@ struct load {
 };
 
 struct core {
-	struct proc p[PROCS];
+	struct proc p[REF_PROCS];
 	struct fifo fifo[2][SPYRE_FIFOS];
 	struct tag tag[SPYRE_TAGS];
 	struct load load[2][8];
@@ -304,9 +302,11 @@ static uint64_t memory(struct sim *s, uint64_t t, unsigned int n, unsigned int t
 	unsigned int h;
 
 	for (h = 0; h < 2; h++)
-		if (half[h])
+		if (half[h]) {
 			done = max(done, serve(s, &s->port_free[h], t,
 					       n * OF_WORD(TIME_PORT_BYTES_S), half[h]));
+			s->res->port[h] += n * half[h];
+		}
 	return done;
 }
 
@@ -355,9 +355,74 @@ static void multicast(struct sim *s, unsigned int c, struct proc *p, const struc
 				s->core[i]->p[SPYRE_UNIT_L3LU].released = true;
 	}
 	p->released = false;
+	s->res->in[c] += in->n;
+	s->res->work[c][SPYRE_UNIT_L3LU].bytes += in->n * 128ull;
 	arrive(k, p, &k->mflight[k->nmflight++ % MULTICASTS], g->done, in->n);
 	p->t = max(p->t, g->start) + CYCLE;
 	retire(p);
+}
+
+/* What the process has waited for when it takes a step, and how many words the step moves. */
+static void waited(struct sim *s, unsigned int c, struct proc *p, struct ref_work *w)
+{
+	struct core *k = s->core[c];
+	uint64_t wait = s->clock - p->t, there = 0;
+	unsigned int x = p->corelet, i;
+	const struct ref_insn *in;
+	struct moves m;
+
+	if (p->port) {
+		/* It has nothing to do before it is given a load. */
+		there = p->word ? 0 : k->load[x][0].at;
+		w->starved += there > p->t ? s->clock - there : wait;
+		w->bytes += 128;
+		return;
+	}
+	in = ref_seq_insn(&p->seq);
+	switch (in->op) {
+	case SPYRE_OP_RETURN:
+		w->starved += wait;
+		w->blocked += p->last > s->clock ? p->last - s->clock : 0;
+		w->insns = p->seq.retired + 1;
+		return;
+	case SPYRE_OP_L3_LDU:
+	case SPYRE_OP_L3_STU:
+	case SPYRE_OP_L3_STC:
+		w->blocked += wait;
+		w->bytes += in->n * 128ull;
+		return;
+	case SPYRE_OP_L3_LDM:
+		/* Twice: for its place, then for the others. */
+		*(p->released ? &w->starved : &w->blocked) += wait;
+		return;
+	case SPYRE_OP_LD:
+	case SPYRE_OP_PT_PSOUT:
+		w->blocked += wait;
+		w->bytes += 128;
+		return;
+	case SPYRE_OP_ST:
+	case SPYRE_OP_PT_PSIN:
+	case SPYRE_OP_PT_MM:
+		w->starved += wait;
+		w->bytes += 128;
+		return;
+	case SPYRE_OP_PT_LDW:
+		w->blocked += wait;
+		return;
+	}
+	if (in->op < SPYRE_OP_MOV) {
+		w->starved += wait;
+		return;
+	}
+	vector_moves(in, &m);
+	for (i = 0; i < m.nin; i++) {
+		there = max(there, words_there(&k->fifo[x][m.fifo[i]], m.words[i]));
+		w->bytes += m.words[i] * 128;
+	}
+	w->bytes += m.nout * 128;
+	there = there > p->t ? there - p->t : 0;
+	w->starved += there;
+	w->blocked += wait - there;
 }
 
 static void port_step(struct core *k, struct proc *p)
@@ -384,7 +449,6 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 	struct moves m;
 	uint64_t at;
 
-	p->t = s->clock;
 	if (p->port) {
 		port_step(k, p);
 		return;
@@ -413,6 +477,7 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 		retire(p);
 		return;
 	case SPYRE_OP_L3_LDU:
+		s->res->in[c] += in->n;
 		arrive(k, p, place(k),
 		       memory(s, p->t, in->n, s->like,
 			      s->alone ? s->half : (const unsigned int[]){ c < 16, c >= 16 }),
@@ -428,6 +493,7 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 		at = memory(s, p->t, in->n, s->like,
 			    s->alone ? s->half : (const unsigned int[]){ c < 16, c >= 16 });
 		k->out_free = max(k->out_free, p->t) + in->n * OF_WORD(TIME_MNI_OUT_BYTES_S);
+		s->res->out[c] += in->n;
 		p->t = k->out_free;
 		at = max(at, p->t) + NS(TIME_STORE_NS);
 		*place(k) = at;
@@ -437,6 +503,7 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 		return;
 	case SPYRE_OP_L3_STC:
 		p->t += in->n * OF_WORD(TIME_MNI_OUT_BYTES_S);
+		s->res->out[c] += in->n;
 		p->last = max(p->last, p->t + TIME_STC_CYCLES * CYCLE);
 		retire(p);
 		return;
@@ -480,6 +547,8 @@ static void step(struct sim *s, unsigned int c, struct proc *p)
 	for (i = 0; i < m.nin; i++)
 		read_words(&k->fifo[x][m.fifo[i]], m.words[i]);
 	p->t += m.cost;
+	if (m.out == SPYRE_FIFO_RING)
+		s->res->ring[c][x] += m.nout;
 	for (i = 0; i < m.nout; i++)
 		write_word(out_fifo(s, c, x, m.out), p->t + TIME_LINK_CYCLES * CYCLE);
 	if (++p->word == in->n)
@@ -526,7 +595,7 @@ static struct core *new_core(const struct ref_job *job, unsigned int c)
 
 	if (!k)
 		abort();
-	for (i = 0; i < PROCS; i++) {
+	for (i = 0; i < REF_PROCS; i++) {
 		struct proc *p = &k->p[i];
 
 		if (i >= REF_UNITS) {
@@ -549,7 +618,7 @@ static void look(struct sim *s, unsigned int c)
 {
 	unsigned int i;
 
-	for (i = 0; i < PROCS; i++)
+	for (i = 0; i < REF_PROCS; i++)
 		s->core[c]->p[i].when = ready(s, c, &s->core[c]->p[i]);
 }
 
@@ -583,14 +652,17 @@ bool ref_time(const struct ref_job *job, struct ref_time *res)
 
 		/* On equal times the lowest core, then the lowest unit. */
 		for (c = 0; c < REF_CORES; c++)
-			for (i = 0; s.core[c] && i < PROCS; i++)
+			for (i = 0; s.core[c] && i < REF_PROCS; i++)
 				if (s.core[c]->p[i].when < t)
 					t = s.core[c]->p[i].when, p = &s.core[c]->p[i], at = c;
 		if (!p)
 			break;
 		s.clock = t;
 		op = p->port ? (uint8_t)SPYRE_OP_NOP : ref_seq_insn(&p->seq)->op;
+		waited(&s, at, p, &res->work[at][p - s.core[at]->p]);
+		p->t = t;
 		step(&s, at, p);
+		res->work[at][p - s.core[at]->p].busy += p->t - t;
 		/* Who may now be able to: units of this core, ring neighbours, whom it tells. */
 		for (c = 0; c < REF_CORES; c++)
 			if (s.core[c] && (c == at || op == SPYRE_OP_SYNC_SEND ||
@@ -598,7 +670,7 @@ bool ref_time(const struct ref_job *job, struct ref_time *res)
 				look(&s, c);
 	}
 	for (c = 0; c < REF_CORES; c++) {
-		for (i = 0; s.core[c] && i < PROCS; i++)
+		for (i = 0; s.core[c] && i < REF_PROCS; i++)
 			live |= s.core[c]->p[i].live;
 		for (i = 0; s.core[c] && i < 2 * SPYRE_FIFOS; i++)
 			left |= s.core[c]->fifo[i % 2][i / 2].count;
@@ -607,6 +679,14 @@ bool ref_time(const struct ref_job *job, struct ref_time *res)
 			free(s.core[c]->tag[i].seen);
 		}
 		free(s.core[c]);
+	}
+	for (c = first + 1; s.alone && c < REF_CORES; c++) {
+		if (!(job->cores >> c & 1))
+			continue;
+		memcpy(res->work[c], res->work[first], sizeof(res->work[c]));
+		memcpy(res->ring[c], res->ring[first], sizeof(res->ring[c]));
+		res->in[c] = res->in[first];
+		res->out[c] = res->out[first];
 	}
 	/* No job is faster than its bytes through the memory and the turning between reading and
 	 * writing. */

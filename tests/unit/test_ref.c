@@ -218,6 +218,64 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* What the model has counted of the last job against the reference. Returns where they differ, or
+ * NULL. */
+static const char *same_counts(const struct env *e, const struct ref_time *t, uint32_t cores)
+{
+	static char why[200];
+	const struct counts *n = e->soc->newest->times->counts;
+	uint32_t i, c, k, seen = 0;
+
+	for (i = 0; i < 2; i++)
+		if (n->port[i].bytes != t->port[i] * SPYRE_STICK)
+			return "bytes through the ports of the HMI differ";
+	for (i = 0; i < n->ncores; i++) {
+		for (c = 0; c < REF_CORES; c++) {
+			const struct core_counts *have = &n->core[i];
+			const struct unit_counts *u = have->unit, none = { 0 };
+
+			if (!(have->alike >> c & 1))
+				continue;
+			if (seen >> c & 1)
+				return "a core is counted twice";
+			seen |= 1u << c;
+			if (have->link[SPYRE_LINK_IN].bytes != t->in[c] * SPYRE_STICK ||
+			    have->link[SPYRE_LINK_OUT].bytes != t->out[c] * SPYRE_STICK ||
+			    have->link[SPYRE_LINK_CW].bytes != t->ring[c][0] * SPYRE_STICK ||
+			    have->link[SPYRE_LINK_CCW].bytes != t->ring[c][1] * SPYRE_STICK) {
+				snprintf(why, sizeof(why), "core %u: bytes of links differ", c);
+				return why;
+			}
+			for (k = 0; k < REF_PROCS; k++) {
+				const struct ref_work *w = &t->work[c][k];
+				const struct unit_counts *g =
+					have->units >> k & 1 ? u++ : &none;
+
+				if (g->spent[SPYRE_BUSY] == w->busy &&
+				    g->spent[SPYRE_STARVED] == w->starved &&
+				    g->spent[SPYRE_BLOCKED] == w->blocked && g->bytes == w->bytes &&
+				    g->insns == w->insns)
+					continue;
+				snprintf(why, sizeof(why),
+					 "core %u unit %u: model busy %llu starved %llu blocked "
+					 "%llu bytes %llu instructions %llu; reference %llu %llu "
+					 "%llu %llu %llu",
+					 c, k, (unsigned long long)g->spent[SPYRE_BUSY],
+					 (unsigned long long)g->spent[SPYRE_STARVED],
+					 (unsigned long long)g->spent[SPYRE_BLOCKED],
+					 (unsigned long long)g->bytes, (unsigned long long)g->insns,
+					 (unsigned long long)w->busy,
+					 (unsigned long long)w->starved,
+					 (unsigned long long)w->blocked,
+					 (unsigned long long)w->bytes,
+					 (unsigned long long)w->insns);
+				return why;
+			}
+		}
+	}
+	return seen == cores ? NULL : "not all cores are counted";
+}
+
 /* One program on both. Returns why they differ, or NULL. */
 static const char *compare(const struct ref_program *p, struct env *e, const struct variant *v,
 			   unsigned int nv, uint64_t seed, struct ref_result *res, double spent[4],
@@ -310,6 +368,8 @@ static const char *compare(const struct ref_program *p, struct env *e, const str
 				 (unsigned long long)time.wr_bytes,
 				 (unsigned long long)time.pt_macs);
 			ret = why;
+		} else {
+			ret = same_counts(&e[i], &time, job->cores);
 		}
 	}
 	for (i = 0; i < 3; i++)
@@ -432,6 +492,20 @@ static void check_seen(const struct ref_seen *s)
 	assert_int_equal(c.missing, 0);
 }
 
+/* All that ran on it: as many programs, and so many instructions. */
+static void check_totals(struct env *e, uint64_t programs, uint64_t insns)
+{
+	struct spyre_soc_counters v;
+	unsigned int c, k;
+
+	spyre_soc_counters(e->soc, &v);
+	assert_int_equal(v.jobs, programs);
+	for (c = 0; c < REF_CORES; c++)
+		for (k = 0; k < REF_PROCS; k++)
+			insns -= v.core[c].unit[k].instructions;
+	assert_int_equal(insns, 0);
+}
+
 static void test_random(void **state)
 {
 	static struct ref_seen seen;
@@ -483,8 +557,10 @@ static void test_random(void **state)
 		      (unsigned long long)words, nv, spent[0], spent[3], spent[1], spent[2]);
 	if (count == UINT64_MAX && insns >= 1000000)
 		check_seen(&seen);
-	for (i = 0; i < nv; i++)
+	for (i = 0; i < nv; i++) {
+		check_totals(&e[i], programs, done);
 		env_free(&e[i]);
+	}
 }
 
 /* --- Programs that need not end --------------------------------------------------------------- */
