@@ -9,7 +9,7 @@
 
 #include "spyre.h"
 
-#define COUNTERS_MAX 512
+#define COUNTERS_MAX 1024
 
 const char *spyre_state_name(uint64_t state)
 {

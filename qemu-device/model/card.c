@@ -385,5 +385,5 @@ size_t spyre_card_counters(struct spyre_card *c, struct spyre_counter *out, size
 	put(out, max, &n, "power-mw", tele_power_mw(c));
 	put(out, max, &n, "energy", tele_energy(c, soc_now(c)));
 	put(out, max, &n, "throttled", load_relaxed(&c->tele.throttled));
-	return n;
+	return n + (n < max ? counters_soc(c, out + n, max - n) : counters_soc(c, NULL, 0));
 }

@@ -211,6 +211,10 @@ struct activity {
 	double counts;		/* power-word counts in all */
 };
 
+/* Jobs, units by kind and what PT's load ports add, memory and its ports, cores. */
+#define SOC_COUNTERS	(1 + SPYRE_UNITS * 5 + 5 + 3 + 2 * 2 + 32 * (6 + 2 * SPYRE_LINKS))
+#define SOC_NAME	24u
+
 struct spyre_card {
 	struct spyre_card_config cfg;
 	const struct spyre_host_ops *ops;
@@ -291,6 +295,7 @@ struct spyre_card {
 	struct spyre_soc *soc;
 	unsigned int soc_threads;
 	struct spyre_soc_mem soc_mem;
+	char soc_names[SOC_COUNTERS][SOC_NAME];	/* of its counters; fixed by counters_init() */
 	uint64_t compute_symbols[256];	/* copy of a host symbol table; the compute thread's */
 	uint64_t compute_symbols_at;
 	pthread_mutex_t stuck_lock;	/* the next three */
@@ -490,6 +495,11 @@ int compute_init(struct spyre_card *c);
 void compute_free(struct spyre_card *c);
 void compute_run(struct engine *e);
 bool compute_pop_stuck(struct spyre_card *c, struct spyre_stuck *out);	/* on the core's thread */
+
+/* counters.c */
+void counters_init(struct spyre_card *c);
+/* The SoC's counters, up to max; returns how many there are. */
+size_t counters_soc(struct spyre_card *c, struct spyre_counter *out, size_t max);
 
 /* ras.c */
 void ras_push(struct spyre_card *c, uint32_t code, uint32_t arg, uint64_t addr);

@@ -73,6 +73,7 @@ int compute_init(struct spyre_card *c)
 	c->soc_mem.checkpoint = soc_checkpoint;
 	c->soc_mem.active = soc_active;
 	pthread_mutex_init(&c->stuck_lock, NULL);
+	counters_init(c);
 	c->soc = spyre_soc_new(&cfg);
 	return c->soc ? 0 : -ENOMEM;
 }

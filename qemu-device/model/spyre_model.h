@@ -133,10 +133,13 @@ void spyre_card_dma_sync(struct spyre_card *card);
 
 /* Counters, sensors and knobs by name, for QOM and tools. */
 struct spyre_counter {
-	const char *name;	/* "dmi0-bytes", "compute-jobs", "mcu-instructions", "temperature-mc", ... */
+	const char *name;	/* "dmi0-bytes", "pt-busy", "core0-in-bytes", "energy", ... */
 	uint64_t value;
 };
-/* Fills up to max, returns how many there are. */
+/*
+ * Fills up to max, returns how many there are; how many, their order and their names stay for the
+ * card's life. Those of the cores are of one moment, all others each of its own.
+ */
 size_t spyre_card_counters(struct spyre_card *card, struct spyre_counter *out, size_t max);
 
 /*

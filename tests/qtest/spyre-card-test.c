@@ -310,6 +310,9 @@ static void test_copies(void)
 			 sq_mcu_read(&c, MCU_ENG_PROGRESS(0)));
 	g_assert_cmpuint(sq_reg(&c, SPYRE_REG_ENG_PROGRESS(1)), ==, 0);
 	g_assert_cmpuint(sq_prop(&c, "ras-lost"), ==, 0);
+	/* Of the last counters there are: nothing ran on the cores. */
+	g_assert_cmpuint(sq_prop(&c, "soc-jobs"), ==, 0);
+	g_assert_cmpuint(sq_prop(&c, "core31-ccw-bytes"), ==, 0);
 
 	sq_inject(&c, "inject-dma-abort", 0);
 	sq_start_copy(&c, MCU_ENGINE_DMI, 4096);

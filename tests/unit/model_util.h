@@ -104,8 +104,8 @@ static inline uint64_t now_ms(void)
 
 static inline uint64_t counter(struct fix *f, const char *name)
 {
-	struct spyre_counter c[64];
-	size_t n = spyre_card_counters(f->card, c, 64), i;
+	struct spyre_counter c[1024];
+	size_t n = spyre_card_counters(f->card, c, 1024), i;
 
 	for (i = 0; i < n; i++)
 		if (!strcmp(c[i].name, name))

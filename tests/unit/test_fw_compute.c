@@ -252,6 +252,98 @@ static void test_watchdog_and_timeout(void **state)
 	reset();
 }
 
+#define COUNTERS 1024u
+
+static uint64_t named(const struct spyre_counter *all, size_t n, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (!strcmp(all[i].name, name))
+			return all[i].value;
+	fail_msg("no counter is named %s", name);
+	return 0;
+}
+
+/* By how much the job, run twice, moves a counter. */
+static uint64_t moved(const struct spyre_counter *was, const struct spyre_counter *is, size_t n,
+		      const char *name)
+{
+	return named(is, n, name) - named(was, n, name);
+}
+
+/* What cores do can be read by name, and adds up. */
+static void test_counters(void **state)
+{
+	static const char *const spent[] = { "busy", "starved", "blocked", "instructions" };
+	static const char *const unit[] = { "l3lu", "l3su", "lxlu", "lxsu", "l0lu",
+					    "l0su", "pt",   "pe",   "sfp",  "pt-load" };
+	static struct spyre_counter was[COUNTERS], is[COUNTERS];
+	struct spyreprog_job *job = spyreprog_job_new();
+	struct spyre_cb cb;
+	size_t n, k, i;
+	char name[40];
+	int p, u;
+
+	(void)state;
+	p = spyreprog_job_program(job, SPYRE_UNIT_L3LU);
+	for (i = 9; i <= 17; i += 8) {
+		u = spyreprog_job_unit(job, (unsigned int)i, SPYRE_UNIT_L3LU, 0, p);
+		spyreprog_job_init(job, u, SPYRE_EAR0, SPYRE_NO_SYMBOL, DMVA);
+	}
+	sp_loop(job, p, 3);
+	sp_l3(job, p, SPYRE_OP_L3_LDU, SPYRE_LAR0, SPYRE_REG_NONE, SPYRE_EAR0, 32, 0, 0, 0);
+	sp_end(job, p);
+	load(job);
+	n = spyre_card_counters(card->card, was, COUNTERS);
+	assert_true(n < COUNTERS);
+	assert_int_equal(spyre_card_counters(card->card, NULL, 0), n);
+	for (i = 0; i < n; i++) {
+		assert_true(was[i].name[0] && was[i].name[strlen(was[i].name) - 1] != '-');
+		for (k = 0; k < i; k++)
+			assert_string_not_equal(was[i].name, was[k].name);
+	}
+	cb = compute(SPYRE_PROGRAM_BASE, 0, 0);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(ct_run(queue, &cb), SPYRE_OK);
+	assert_int_equal(spyre_card_counters(card->card, is, COUNTERS), n);
+	for (i = 0; i < n; i++)
+		assert_ptr_equal(was[i].name, is[i].name);
+	assert_int_equal(moved(was, is, n, "soc-jobs"), 2);
+	assert_int_equal(moved(was, is, n, "core9-jobs"), 2);
+	assert_int_equal(moved(was, is, n, "core8-jobs"), 0);
+	assert_int_equal(moved(was, is, n, "core17-instructions"), 2 * (1 + 3 + 1));
+	assert_int_equal(moved(was, is, n, "l3lu-instructions"), 2 * 2 * (1 + 3 + 1));
+	assert_int_equal(moved(was, is, n, "l3lu-bytes"), 2 * 2 * 96 * SPYRE_STICK);
+	assert_int_equal(moved(was, is, n, "l3su-bytes"), 0);
+	assert_int_equal(moved(was, is, n, "core9-in-bytes"), 2 * 96 * SPYRE_STICK);
+	assert_int_equal(moved(was, is, n, "core9-out-bytes"), 0);
+	assert_int_equal(moved(was, is, n, "hmi-read-bytes"), 2 * 2 * 96 * SPYRE_STICK);
+	assert_int_equal(moved(was, is, n, "hmi-write-bytes"), 0);
+	for (i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "hmi-port%zu-bytes", i);
+		assert_int_equal(moved(was, is, n, name), 2 * 96 * SPYRE_STICK);
+	}
+	assert_true(moved(was, is, n, "l3lu-blocked") > moved(was, is, n, "l3lu-busy"));
+	assert_true(moved(was, is, n, "hmi-busy") > 0 && moved(was, is, n, "core9-in-busy") > 0);
+	/* Units summed by kind and by core, a load port having no instructions. */
+	for (k = 0; k < 4; k++) {
+		uint64_t by_kind = 0, by_core = 0;
+
+		for (i = 0; i < (k == 3 ? 9 : 10); i++) {
+			snprintf(name, sizeof(name), "%s-%s", unit[i], spent[k]);
+			by_kind += named(is, n, name);
+		}
+		for (i = 0; i < 32; i++) {
+			snprintf(name, sizeof(name), "core%zu-%s", i, spent[k]);
+			by_core += named(is, n, name);
+		}
+		/* Nobody starves here. */
+		assert_int_equal(by_kind > 0, strcmp(spent[k], "starved") != 0);
+		assert_int_equal(by_kind, by_core);
+	}
+}
+
 /* A store where the program may not. */
 static void test_program_fault(void **state)
 {
@@ -705,6 +797,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_matmul, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_deadlock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_watchdog_and_timeout, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_counters, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program_fault, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_faults, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cancelled, setup, teardown),

@@ -21,7 +21,7 @@
 #include "spyreprog.h"
 
 #define DMVA	0x400000ull
-#define SEEN	4096u
+#define SEEN	32768u
 
 struct record {
 	uint64_t seen[SEEN];
@@ -37,7 +37,7 @@ static void see(struct record *r, uint64_t v)
 /* Everything that shows time: counter, instructions, interrupts, registers. */
 static void look(struct record *r, struct ct_card *c)
 {
-	struct spyre_counter counter[128];
+	struct spyre_counter counter[1024];
 	unsigned int v;
 	size_t n, i;
 
@@ -45,8 +45,8 @@ static void look(struct record *r, struct ct_card *c)
 	see(r, ct_reg(c, SPYRE_REG_HEARTBEAT));
 	for (v = 0; v < SPYRE_MSI_VECTORS; v++)
 		see(r, spyre_inproc_raised(c->ip, v));
-	n = spyre_card_counters(c->card, counter, 128);
-	assert_true(n <= 128);
+	n = spyre_card_counters(c->card, counter, 1024);
+	assert_true(n <= 1024);
 	for (i = 0; i < n; i++)
 		see(r, counter[i].value);
 }
