@@ -103,7 +103,9 @@ uint32_t spyrert_version(void);
  * library's folder, or in /lib/firmware); SPYRERT_MODEL_CARDS, SPYRERT_MODEL_MEMORY (bytes, or with
  * K, M, G), SPYRERT_MODEL_THREADS, SPYRERT_MODEL_TIMING (virtual or off),
  * SPYRERT_MODEL_ACCUMULATE (fp32, or dl16: matrix products sum chunks of 64 in DL16),
- * SPYRERT_MODEL_CHECK (none, or races: jobs with a race fail, and the error names both accesses).
+ * SPYRERT_MODEL_CHECK (none, or races: jobs with a race fail, and the error names both accesses),
+ * SPYRERT_MODEL_COUNTERS (a file: spyrert_exit() writes a line for each counter of each card that
+ * was used, its number, the counter's name and value, all unsigned, parted by a blank).
  */
 enum spyrert_status spyrert_init(const char *backend, struct spyrert **lib);
 

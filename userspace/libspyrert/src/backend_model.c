@@ -117,6 +117,7 @@ struct model_state {
 	bool timing_off;
 	bool accumulate_dl16;
 	bool check_races;
+	FILE *counters;			/* where all cards' go at the end, or NULL */
 	uint8_t *image;
 	size_t image_size;
 	struct model_card *cards[MAX_CARDS];
@@ -716,6 +717,19 @@ static int model_init(void **state, char *text, size_t size)
 	ret = read_image(s, text, size);
 	if (ret)
 		goto fail;
+	/* Before there is anything to count, so that a bad name does not cost a run. */
+	env = getenv("SPYRERT_MODEL_COUNTERS");
+	if (env && *env) {
+		s->counters = fopen(env, "we");
+		if (!s->counters) {
+			ret = -errno;
+			snprintf(text, size,
+				 "SPYRERT_MODEL_COUNTERS is '%s'; it must be a file that can be "
+				 "written: %s",
+				 env, strerror(-ret));
+			goto fail;
+		}
+	}
 	*state = s;
 	return 0;
 fail:
@@ -725,11 +739,40 @@ fail:
 	return ret;
 }
 
+/* A card, a counter and its value a line, of cards that were used. */
+static void write_counters(struct model_state *s)
+{
+	struct spyre_counter *all;
+	size_t n, k;
+	int i;
+
+	for (i = 0; i < MAX_CARDS; i++) {
+		if (!s->cards[i])
+			continue;
+		n = spyre_card_counters(s->cards[i]->card, NULL, 0);
+		all = calloc(n, sizeof(*all));
+		if (!all)
+			break;
+		spyre_card_counters(s->cards[i]->card, all, n);
+		for (k = 0; k < n; k++)
+			fprintf(s->counters, "%d %s %llu\n", i, all[k].name,
+				(unsigned long long)all[k].value);
+		free(all);
+	}
+	if (i < MAX_CARDS || ferror(s->counters))
+		fprintf(stderr, "spyrert: SPYRERT_MODEL_COUNTERS: not all could be written\n");
+}
+
 static void model_exit(void *state)
 {
 	struct model_state *s = state;
 	int i;
 
+	if (s->counters) {
+		write_counters(s);
+		if (fclose(s->counters))
+			fprintf(stderr, "spyrert: SPYRERT_MODEL_COUNTERS: %s\n", strerror(errno));
+	}
 	for (i = 0; i < MAX_CARDS; i++)
 		card_free(s->cards[i]);
 	free(s->image);
