@@ -2,12 +2,14 @@
 /*
  * Speed of the SoC alone: whole products against OpenBLAS (loaded if the host has it) and against the PT
  * kernel's own rate; PT kernels of all formats; elementwise addition against memcpy; launches; what the timing
- * pass costs. One JSON object a line, medians of interleaved rounds. bench_soc [threads [rounds]]
+ * pass costs against the job's arithmetic. One JSON object a line, medians of interleaved rounds.
+ * bench_soc [threads [rounds [timing-pass]]]: the last word is for that part alone.
  */
 #include <dlfcn.h>
 #include <time.h>
 
 #include "pt.h"
+#include "soc_int.h"
 #include "spyregen.h"
 #include "test_soc_env.h"
 
@@ -86,36 +88,6 @@ static void fill(struct env *e, unsigned int s, enum spyre_format fmt, uint64_t 
 	}
 }
 
-/* Seconds of prepare(): with the timing pass when nothing is remembered; else what a repeated launch costs. */
-static double timing(struct env *e, uint32_t nsymbols, bool remembered)
-{
-	struct spyre_soc_job job = { .bootaddr = ENV_SEGMENT(7), .nsymbols = nsymbols, .mem = &e->mem,
-				     .symbols = ENV_SEGMENT(7) + e->len[7] - ENV_SYMBOLS };
-	double t, v[5];
-	unsigned int i;
-
-	for (i = 0; i < 5; i++) {
-		if (!remembered)
-			spyre_soc_reset(e->soc, 0xffffffff);
-		t = now();
-		if (!spyre_soc_prepare(e->soc, &job, &e->time, &e->rb))
-			exit(1);
-		v[i] = now() - t;
-	}
-	return median(v, 5);
-}
-
-static void print_timing(struct env *e, uint32_t nsymbols, const char *id, double functional)
-{
-	double first = timing(e, nsymbols, false);
-	char name[100];
-
-	snprintf(name, sizeof(name), "%s-timing", id);
-	print(name, first, "s", "its functional pass", functional, false);
-	snprintf(name, sizeof(name), "%s-timing-remembered", id);
-	print(name, timing(e, nsymbols, true), "s", "its functional pass", functional, false);
-}
-
 static void matmul(unsigned int threads, unsigned int rounds, enum spyre_format in, const char *id)
 {
 	struct spyregen_matmul mm = {
@@ -170,13 +142,11 @@ static void matmul(unsigned int threads, unsigned int rounds, enum spyre_format 
 			spyre_pt_ops_best()->mm(rows, e.seg[0], 128, tile, in, true);
 		kernel[i] = 2000 * 2.0 * 128 * 64 * (in == SPYRE_SENINT8 ? 128 : 64) / (now() - s) / 1e9;
 	}
-	flops /= 1e9;
 	if (sgemm)
 		print(id, median(ours, rounds), "GOP/s", "OpenBLAS sgemm, same threads", median(theirs, rounds), true);
 	snprintf(err, sizeof(err), "%s-kernel", id);
 	print(err, median(ours, rounds), "GOP/s", "PT kernel on one thread, times threads",
 	      median(kernel, rounds) * threads, true);
-	print_timing(&e, 3, id, flops / median(ours, rounds));
 	free(a);
 	free(b);
 	free(c);
@@ -264,7 +234,6 @@ static void add(unsigned int threads, unsigned int rounds)
 		memcpy(e.seg[2], e.seg[0], bytes);
 		theirs[i] = (double)bytes / (now() - s) / 1e9;
 	}
-	print_timing(&e, 3, "soc-add-64m", (double)bytes / 1e9 / median(ours, rounds));
 	print("soc-add-64m", median(ours, rounds), "GB/s of result", "memcpy of as many bytes", median(theirs, rounds), true);
 	env_free(&e);
 }
@@ -289,7 +258,106 @@ static void ktir(unsigned int threads, unsigned int rounds)
 	for (i = 0; i < rounds; i++)
 		v[i] = launch(&e, syms, 3);
 	print("soc-kernel-ktir", median(v, rounds), "s", "", 0, false);
-	print_timing(&e, 3, "soc-kernel-ktir", median(v, rounds));
+	env_free(&e);
+}
+
+/* --- The timing pass ------------------------------------------------------------------------ */
+
+#define EDGE	2048u
+
+struct pass {
+	const char *id;
+	struct spyreprog_job *(*job)(char *err);
+	uint64_t bytes[3];	/* of a, b and c, or of a and the result */
+};
+
+static struct spyreprog_job *job_matmul(char *err)
+{
+	return spyregen_matmul(&(struct spyregen_matmul){ .m = EDGE, .n = EDGE, .k = EDGE }, err);
+}
+
+static struct spyreprog_job *job_ktir(char *err)
+{
+	return spyregen_matmul(&(struct spyregen_matmul){ .m = 64, .n = 8192, .k = 2048 }, err);
+}
+
+static struct spyreprog_job *job_add(char *err)
+{
+	return spyregen_elementwise(&(struct spyregen_elementwise){ .op = SPYREGEN_ADD, .m = 8192, .n = 4096 }, err);
+}
+
+static struct spyreprog_job *job_softmax(char *err)
+{
+	return spyregen_row(&(struct spyregen_row){ .op = SPYREGEN_SOFTMAX, .m = EDGE, .n = EDGE }, err);
+}
+
+static struct spyreprog_job *job_transpose(char *err)
+{
+	return spyregen_relayout(&(struct spyregen_relayout){ .op = SPYREGEN_TRANSPOSE, .rows = EDGE, .cols = EDGE }, err);
+}
+
+/* All are of SEN169_FP16: two bytes an element. */
+static const struct pass passes[] = {
+	{ "matmul-dl16", job_matmul, { 2 * EDGE * EDGE, 2 * EDGE * EDGE, 2 * EDGE * EDGE } },
+	{ "kernel-ktir", job_ktir, { 2 * 64 * 2048, 2 * 2048 * 8192, 2 * 64 * 8192 } },
+	{ "add-64m", job_add, { 64 << 20, 64 << 20, 64 << 20 } },
+	{ "softmax", job_softmax, { 2 * EDGE * EDGE, 2 * EDGE * EDGE } },
+	{ "transpose", job_transpose, { 2 * EDGE * EDGE, 2 * EDGE * EDGE } },
+};
+
+static void must(bool ok, const struct env *e, const char *id)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "bench_soc: %s: status %u code %u\n", id, e->rb.status, e->rb.err_code);
+	exit(1);
+}
+
+/*
+ * In each round the card knows nothing of the job when it is prepared first. Then the job is prepared again, as a
+ * second launch does, and the pass runs once more by itself: prepare() fetches, checks and decodes too.
+ */
+static void timing_pass(unsigned int threads, unsigned int rounds, const struct pass *p)
+{
+	const uint64_t syms[3] = { 0, ENV_SEGMENT(1), ENV_SEGMENT(2) };
+	double first[ROUNDS_MAX], again[ROUNDS_MAX], pass[ROUNDS_MAX], work[ROUNDS_MAX], ratio[ROUNDS_MAX], t;
+	struct spyre_soc_job job = { .bootaddr = ENV_SEGMENT(7) };
+	unsigned int i, s;
+	struct env e;
+	char err[200] = "";
+
+	env_init(&e, threads);
+	load(&e, p->job(err), err);
+	for (s = 0; s < 3; s++)
+		if (p->bytes[s])
+			fill(&e, s, SPYRE_SEN169_FP16, p->bytes[s]);
+	job.nsymbols = p->bytes[2] ? 3 : 2;
+	job.mem = &e.mem;
+	job.symbols = ENV_SEGMENT(7) + e.len[7] - ENV_SYMBOLS;
+	/* Pages and caches are warm from here on. */
+	launch(&e, syms, job.nsymbols);
+	for (i = 0; i < rounds; i++) {
+		spyre_soc_reset(e.soc, 0xffffffff);
+		t = now();
+		must(spyre_soc_prepare(e.soc, &job, &e.time, &e.rb), &e, p->id);
+		first[i] = now() - t;
+		t = now();
+		must(spyre_soc_execute(e.soc, &e.rb), &e, p->id);
+		work[i] = now() - t;
+		t = now();
+		must(spyre_soc_prepare(e.soc, &job, &e.time, &e.rb), &e, p->id);
+		again[i] = now() - t;
+		t = now();
+		must(spyre_time_job(e.soc, &e.time, &e.rb), &e, p->id);
+		pass[i] = now() - t;
+		must(spyre_soc_execute(e.soc, &e.rb), &e, p->id);
+		ratio[i] = pass[i] / work[i];
+	}
+	printf("{\"figure\": \"timing-pass-%s\", \"value\": %.4g, \"unit\": \"s\", \"against\": \"the job's arithmetic\", "
+	       "\"against_value\": %.4g, \"ratio\": %.4g, \"better\": \"lower\", \"first_launch\": %.4g, "
+	       "\"next_launch\": %.4g}\n", p->id, median(pass, rounds), median(work, rounds), median(ratio, rounds),
+	       median(first, rounds), median(again, rounds));
+	fflush(stdout);
 	env_free(&e);
 }
 
@@ -315,12 +383,16 @@ static void small(unsigned int threads)
 int main(int argc, char **argv)
 {
 	unsigned int threads = argc > 1 ? (unsigned int)atoi(argv[1]) : 2;
-	unsigned int rounds = argc > 2 ? (unsigned int)atoi(argv[2]) : 5;
+	unsigned int rounds = argc > 2 ? (unsigned int)atoi(argv[2]) : 5, i;
 
-	if (!threads || !rounds || rounds > ROUNDS_MAX) {
-		fprintf(stderr, "usage: bench_soc [threads [rounds, up to %u]]\n", ROUNDS_MAX);
+	if (!threads || !rounds || rounds > ROUNDS_MAX || (argc > 3 && strcmp(argv[3], "timing-pass"))) {
+		fprintf(stderr, "usage: bench_soc [threads [rounds, up to %u [timing-pass]]]\n", ROUNDS_MAX);
 		return 2;
 	}
+	for (i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
+		timing_pass(threads, rounds, &passes[i]);
+	if (argc > 3)
+		return 0;
 	/* They would slow the other side down. */
 	unsetenv("OPENBLAS_CORETYPE");
 	unsetenv("OPENBLAS_L2_SIZE");
