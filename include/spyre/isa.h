@@ -385,6 +385,7 @@ enum spyre_prog_err {
 	SPYRE_PE_FIFO_LEFT = 45,	/* words left in a FIFO, or a tag not at 0, when all units returned */
 	SPYRE_PE_CORE = 46,		/* STC to a core outside the job */
 	SPYRE_PE_RACE = 47,		/* nothing orders two accesses to a word; only with the card property check=races */
+	SPYRE_PE_RACE_SIZE = 48,	/* that check would need more memory than it takes; err_* say where it gave up */
 };
 
 /*

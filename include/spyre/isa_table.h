@@ -467,6 +467,8 @@ static const struct isa_err {
 	ISA_E(FIFO_LEFT, "words were left in a FIFO, or a tag not at 0, at the end"),
 	ISA_E(CORE, "store to a core outside the job"),
 	ISA_E(RACE, "no FIFO and no tag orders two accesses to a word, of which one writes"),
+	ISA_E(RACE_SIZE, "too many sends are ahead of their waits for the race check: wait sooner, or run "
+			       "the job without check=races"),
 #undef ISA_E
 };
 

@@ -264,8 +264,8 @@ void spyre_time_probes(struct spyre_soc *soc, struct spyre_time_probe *probes, u
 
 /*
  * soc_race.c: true when FIFOs and tags order all accesses of the prepared job to LX, L0 and memory. Else false with rb
- * filled: PROGRAM with SPYRE_PE_RACE (isa.h), CANCELLED, or INTERNAL when memory ran out. Addresses and control flow
- * do not depend on data, so nothing is moved or changed.
+ * filled: PROGRAM with SPYRE_PE_RACE or SPYRE_PE_RACE_SIZE (isa.h), CANCELLED, or INTERNAL when memory ran out. Addresses
+ * and control flow do not depend on data, so nothing is moved or changed.
  */
 bool spyre_race_job(struct spyre_soc *soc, struct spyre_rb *rb);
 

@@ -35,7 +35,9 @@
 /* Of tags with several senders. Beyond either, what the last round took stands: too much order. */
 #define LOG_MAX		(16u << 20)	/* numbers kept of all sends in a round: 64 MB, a few times that in all */
 #define WORK_MAX	(1ull << 31)	/* steps of finding what waits come after: some seconds */
+/* Beyond these the job is too large to check. */
 #define SENDS_MAX	(1u << 20)	/* outstanding in a job */
+#define FARS_MAX	(1u << 16)	/* contents of far parts, known to units, words and sends: 250 MB */
 #define TAG_MOST	65535u		/* and of one tag on the card: the timing pass refuses jobs with more */
 #define KNOWN_FARS	4u
 
@@ -142,16 +144,16 @@ struct races {
 	unsigned int qhead, nqueue;
 	uint64_t ids;
 	struct far *spare;	/* free ones, linked by .c[0][0] */
-	uint32_t steps, outstanding;
+	uint32_t steps, outstanding, fars;
 	uint32_t logged;	/* numbers, in this round */
 	uint64_t work;
 	bool several;		/* a tag has several senders */
 	bool check, local;	/* this pass looks at accesses, at those of LX and L0 too */
-	bool nomem, cancelled, found;
+	bool nomem, cancelled, found, large;
 	uint64_t **written;	/* PAGES of them: sticks that the job stores to, a bit each */
 	struct place **page;	/* PAGES: those of this pass */
 	struct access *many;	/* free ones, linked by their first pointer */
-	/* The race. */
+	/* The race; of a job that is too large a alone: where it became so. */
 	struct access a, b;
 	uint64_t addr;
 	uint8_t place, writes;
@@ -159,12 +161,36 @@ struct races {
 
 /* --- Clocks --------------------------------------------------------------------------------- */
 
+static uint16_t unit_number(const struct runit *u)
+{
+	return (uint16_t)(u->core * JOB_CORE_UNITS + u->index);
+}
+
+static struct access now(const struct runit *u)
+{
+	return (struct access){ .at = u->clk.near[u->index], .pc = u->s.pc, .unit = unit_number(u) };
+}
+
+/* The check ends here: what u does needs more than is kept. */
+static void too_large(struct races *r, const struct runit *u)
+{
+	const struct runit *runs = u;
+
+	/* A load port runs no program. */
+	if (u->index >= PORT0)
+		runs = &r->core[u->core].u[job_unit_index(SPYRE_UNIT_PT, u->index - PORT0)];
+	if (!r->found && !r->large)
+		r->a = now(runs);
+	r->large = true;
+}
+
 static void far_put(struct races *r, struct far *f)
 {
 	if (!f || --f->refs)
 		return;
 	f->c[0][0] = (uintptr_t)r->spare;
 	r->spare = f;
+	r->fars--;
 }
 
 static struct far *far_new(struct races *r)
@@ -180,6 +206,7 @@ static struct far *far_new(struct races *r)
 		return NULL;
 	}
 	f->refs = 1;
+	r->fars++;
 	return f;
 }
 
@@ -206,7 +233,7 @@ static void clock_drop(struct races *r, struct clock *c)
 	memset(c->near, 0, sizeof(c->near));
 }
 
-/* u's far part, for u alone to change. NULL: no memory. */
+/* u's far part, for u alone to change. NULL: no memory, or too large. */
 static struct far *far_own(struct races *r, struct runit *u)
 {
 	struct far *f = u->clk.far, *n;
@@ -214,6 +241,10 @@ static struct far *far_own(struct races *r, struct runit *u)
 	if (f && f->refs == 1) {
 		f->id = ++r->ids;
 		return f;
+	}
+	if (r->fars == FARS_MAX) {
+		too_large(r, u);
+		return NULL;
 	}
 	n = far_new(r);
 	if (!n)
@@ -301,19 +332,9 @@ static uint64_t knows(const struct clock *c, unsigned int core, unsigned int uni
 
 /* --- Accesses ------------------------------------------------------------------------------- */
 
-static uint16_t unit_number(const struct runit *u)
-{
-	return (uint16_t)(u->core * JOB_CORE_UNITS + u->index);
-}
-
 static bool ordered(const struct runit *u, const struct access *a)
 {
 	return !a->at || knows(&u->clk, u->core, a->unit) >= a->at;
-}
-
-static struct access now(const struct runit *u)
-{
-	return (struct access){ .at = u->clk.near[u->index], .pc = u->s.pc, .unit = unit_number(u) };
 }
 
 static void race(struct races *r, const struct runit *u, bool writes, const struct access *other, bool other_writes,
@@ -623,8 +644,9 @@ static void send(struct races *r, struct rcore *c, struct runit *u, const struct
 	struct sent *s = calloc(1, sizeof(*s));
 
 	if (!s || r->outstanding == SENDS_MAX) {
+		r->nomem |= !s;
 		free(s);
-		r->nomem = true;
+		too_large(r, u);
 		return;
 	}
 	r->outstanding++;
@@ -873,7 +895,7 @@ static bool stop(struct races *r)
 		r->steps = 0;
 		r->cancelled |= soc_checkpoint(r->soc, 0);
 	}
-	return r->cancelled || r->nomem || r->found;
+	return r->cancelled || r->nomem || r->found || r->large;
 }
 
 static void run_unit(struct races *r, struct rcore *c, unsigned int index)
@@ -1024,7 +1046,7 @@ static bool pass(struct races *r, bool log)
 		c->queued = false;
 		c->ready = 0;
 	}
-	return !r->cancelled && !r->nomem && !r->found;
+	return !r->cancelled && !r->nomem && !r->found && !r->large;
 }
 
 /* --- Tags with several senders -------------------------------------------------------------- */
@@ -1394,8 +1416,10 @@ static void tell(const struct races *r, struct spyre_rb *rb)
 {
 	unsigned int a = r->a.unit % JOB_CORE_UNITS, b = r->b.unit % JOB_CORE_UNITS;
 
-	spyre_soc_fail(rb, SPYRE_ERR_PROGRAM, SPYRE_PE_RACE, r->a.unit / JOB_CORE_UNITS,
-		       job_unit_kind(a) | job_unit_corelet(a) << 8, r->a.pc);
+	spyre_soc_fail(rb, SPYRE_ERR_PROGRAM, r->found ? SPYRE_PE_RACE : SPYRE_PE_RACE_SIZE,
+		       r->a.unit / JOB_CORE_UNITS, job_unit_kind(a) | job_unit_corelet(a) << 8, r->a.pc);
+	if (!r->found)
+		return;
 	rb->rb_hmierr_addr = r->addr;
 	rb->nstuck = 1;
 	rb->stuck[0] = (struct spyre_stuck){
@@ -1425,7 +1449,7 @@ bool spyre_race_job(struct spyre_soc *soc, struct spyre_rb *rb)
 	}
 	if (r.cancelled)
 		spyre_soc_fail(rb, SPYRE_ERR_CANCELLED, SPYRE_PE_NONE, 0xffff, 0xffff, 0);
-	else if (r.found)
+	else if (r.found || (r.large && !r.nomem))
 		tell(&r, rb);
 	else if (!ok)
 		spyre_soc_fail(rb, SPYRE_ERR_INTERNAL, SPYRE_PE_NONE, 0xffff, 0xffff, 0);

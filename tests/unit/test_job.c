@@ -1061,7 +1061,7 @@ static void test_error_texts(void **state)
 			assert_string_not_equal(isa_err_text(i), isa_err_text(k));
 	}
 	assert_int_equal(n, SPYRE_PE_INIT + (SPYRE_PE_CONST - SPYRE_PE_OPCODE + 1) +
-			    (SPYRE_PE_RACE - SPYRE_PE_LX_RANGE + 1));
+			    (SPYRE_PE_RACE_SIZE - SPYRE_PE_LX_RANGE + 1));
 	assert_string_equal(isa_err_text(0xffffffff), "unknown program error");
 }
 

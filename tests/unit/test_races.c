@@ -756,6 +756,93 @@ static void test_many_sends(void **state)
 	env_free(&e);
 }
 
+static void expect_too_large(struct env *e, unsigned int core, unsigned int unit, unsigned int pc)
+{
+	e->soc->cfg.check_races = false;
+	assert_int_equal(env_run(e, NULL, 0), SPYRE_OK);
+	e->soc->cfg.check_races = true;
+	assert_int_equal(env_run(e, NULL, 0), SPYRE_ERR_PROGRAM);
+	assert_int_equal(e->rb.err_code, SPYRE_PE_RACE_SIZE);
+	assert_int_equal(e->rb.err_core, core);
+	assert_int_equal(e->rb.err_unit, unit);
+	assert_int_equal(e->rb.err_pc, pc);
+	assert_int_equal(e->rb.nstuck, 0);
+}
+
+/*
+ * Core 1 learns from core 0 before each of its sends to core 2, which waits for them only after all: what core 1 knew
+ * is kept for each of them.
+ */
+static void test_many_clocks(void **state)
+{
+	static const uint32_t times[] = { 4000, 40000 };
+	struct env e;
+	unsigned int i, t;
+	int from, via, to;
+
+	(void)state;
+	start(&e);
+	for (i = 0; i < 2; i++) {
+		job = spyreprog_job_new();
+		from = program(SPYRE_UNIT_L3LU);
+		via = program(SPYRE_UNIT_L3LU);
+		to = program(SPYRE_UNIT_L3LU);
+		for (t = 1; t <= 2; t++) {
+			sp_loop(job, from, times[i]);
+			sp_send(job, from, 0, 1u << 1);
+			sp_end(job, from);
+			sp_loop(job, via, times[i]);
+			sp_wait(job, via, 0, 1);
+			sp_send(job, via, t, 1u << 2);
+			sp_end(job, via);
+		}
+		sp_send(job, via, 0, 1u << 2);
+		sp_wait(job, to, 0, 1);
+		for (t = 1; t <= 2; t++) {
+			sp_loop(job, to, times[i]);
+			sp_wait(job, to, t, 1);
+			sp_end(job, to);
+		}
+		place(from, 0, SPYRE_UNIT_L3LU, 0, 0, 0);
+		place(via, 1, SPYRE_UNIT_L3LU, 0, 0, 0);
+		place(to, 2, SPYRE_UNIT_L3LU, 0, 0, 0);
+		env_load_job(&e, job);
+		if (i)
+			expect_too_large(&e, 1, SPYRE_UNIT_L3LU, 4);
+		else
+			CLEAN(&e);
+	}
+	env_free(&e);
+}
+
+/* Where others send to the tag too, a unit is not held, and gets ahead of its waiter by more than is kept. */
+static void test_far_ahead(void **state)
+{
+	const uint32_t times = (1u << 20) + 5000;
+	struct env e;
+	int a, b, other;
+
+	(void)state;
+	start(&e);
+	job = spyreprog_job_new();
+	a = program(SPYRE_UNIT_L3LU);
+	other = program(SPYRE_UNIT_L3SU);
+	b = program(SPYRE_UNIT_LXLU);
+	sp_loop(job, a, times);
+	sp_send(job, a, 1, 0);
+	sp_end(job, a);
+	sp_send(job, other, 1, 0);
+	sp_loop(job, b, times + 1);
+	sp_wait(job, b, 1, 1);
+	sp_end(job, b);
+	place(a, 3, SPYRE_UNIT_L3LU, 0, 0, 0);
+	place(other, 3, SPYRE_UNIT_L3SU, 0, 0, 0);
+	place(b, 3, SPYRE_UNIT_LXLU, 1, 0, 0);
+	env_load_job(&e, job);
+	expect_too_large(&e, 3, SPYRE_UNIT_L3LU, 1);
+	env_free(&e);
+}
+
 /* Stores far apart are looked at a part at a time: the race is in the last part. */
 static void test_windows(void **state)
 {
@@ -1069,6 +1156,8 @@ int main(void)
 		cmocka_unit_test(test_two_senders),
 		cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_many_sends),
+		cmocka_unit_test(test_many_clocks),
+		cmocka_unit_test(test_far_ahead),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_fault_stays),
