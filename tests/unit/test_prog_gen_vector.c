@@ -462,9 +462,44 @@ static void test_refuses(void **state)
 	assert_non_null(strstr(err, "do not fit"));
 }
 
+/* A tensor's place is what it takes in whole sticks: one element in a row is one. */
+static void test_places(void **state)
+{
+	struct spyregen_elementwise e = { .op = SPYREGEN_OP_RELU, .m = 1u << 30, .n = 1 };
+	struct spyregen_row r = { .op = SPYREGEN_SUM, .m = 1u << 30, .n = 1, .fmt = SPYRE_IEEE_FP32 };
+	struct spyregen_column c = { .op = SPYREGEN_COLUMN_SUM, .m = 1u << 30, .n = 65, .fmt = SPYRE_BFLOAT16 };
+	struct spyreprog_job *job;
+	char err[200] = "";
+
+	(void)state;
+	/* 128 GB to the byte. */
+	job = spyregen_elementwise(&e, err);
+	if (!job)
+		fail_msg("%s", err);
+	spyreprog_job_free(job);
+	e.m++;
+	assert_null(spyregen_elementwise(&e, err));
+	assert_non_null(strstr(err, "1073741825 x 1 elements of SEN169_FP16, in whole sticks, do not fit"));
+	e.m--;
+	e.out = SPYRE_IEEE_FP32;
+	assert_null(spyregen_elementwise(&e, err));
+	assert_non_null(strstr(err, "IEEE_FP32"));
+	assert_null(spyregen_row(&r, err));
+	assert_non_null(strstr(err, "do not fit"));
+	assert_null(spyregen_column(&c, err));
+	assert_non_null(strstr(err, "do not fit"));
+	/* As many bytes of full sticks. */
+	e = (struct spyregen_elementwise){ .op = SPYREGEN_OP_RELU, .m = 1u << 18, .n = 1u << 18 };
+	job = spyregen_elementwise(&e, err);
+	if (!job)
+		fail_msg("%s", err);
+	spyreprog_job_free(job);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_refuses),
 		cmocka_unit_test(test_stretch),
 		cmocka_unit_test(test_beyond_span),

@@ -18,12 +18,14 @@ const char *gen_format_name(enum spyre_format fmt)
 	return (unsigned int)fmt < SPYRE_FORMATS ? isa_formats[fmt].name : "unknown";
 }
 
-bool gen_fits(uint32_t m, uint32_t n, char *err)
+bool gen_fits(enum spyre_format fmt, uint32_t m, uint32_t n, char *err)
 {
-	/* No step overflows: below 2^32 either. */
-	if ((uint64_t)m * n <= SPYRE_DMVA_SIZE / 4 && m <= UINT32_MAX - 128 && n <= UINT32_MAX - 256)
+	/* Rounding up stays below 2^32, and the number of bytes below 2^64. */
+	if (m <= UINT32_MAX - 128 && n <= UINT32_MAX - 256 && (uint64_t)m * n <= 2 * SPYRE_DMVA_SIZE &&
+	    spyregen_bytes(fmt, m, n) <= SPYRE_DMVA_SIZE)
 		return true;
-	gen_fail(err, "%u x %u elements do not fit the card's addresses", m, n);
+	gen_fail(err, "%u x %u elements of %s, in whole sticks, do not fit the card's addresses", m, n,
+		 gen_format_name(fmt));
 	return false;
 }
 

@@ -41,8 +41,8 @@ struct gen_cast {
 struct spyreprog_job *gen_cast(const struct gen_cast *e, char *err);
 /* A name, whatever fmt is. */
 const char *gen_format_name(enum spyre_format fmt);
-/* Whether a tensor of m x n elements of 32 bits has a place on the card. */
-bool gen_fits(uint32_t m, uint32_t n, char *err);
+/* Whether a tensor of m x n elements, as it is stored, has a place on the card. fmt is a format. */
+bool gen_fits(enum spyre_format fmt, uint32_t m, uint32_t n, char *err);
 /* reg = value below 2^31 */
 void gen_set(struct spyreprog_job *job, int p, unsigned int reg, uint32_t value);
 /* reg = the other of two neighbouring slots of size bytes from base on; spare is used up. */

@@ -172,7 +172,7 @@ struct spyreprog_job *spyregen_column(const struct spyregen_column *r, char *err
 	if (!gen_is16(r->fmt) && r->fmt != SPYRE_IEEE_FP32)
 		return gen_fail(err, "format %s: an operation down columns takes SEN169_FP16, IEEE_FP16, "
 				"BFLOAT16 or IEEE_FP32", gen_format_name(r->fmt));
-	if (!gen_fits(r->m, r->n, err))
+	if (!gen_fits(r->fmt, r->m, r->n, err))
 		return NULL;
 	if (arg && r->m > 1u << 24)
 		return gen_fail(err, "%u rows are too many to be numbered in fp32: at most 2^24", r->m);

@@ -352,11 +352,11 @@ struct spyreprog_job *gen_relayout(const struct spyregen_relayout *r, unsigned i
 	if (r->rows > 1u << 22 || r->cols > 1u << 22 || r->batch > 1u << 20)
 		return gen_fail(err, "%u tensors of %u x %u: at most 1048576 of 4194304 rows and "
 				"columns", r->batch, r->rows, r->cols);
-	if (!gen_fits(r->rows, r->cols, err))
-		return NULL;
 	if (!gen_is16(r->fmt) && r->fmt != SPYRE_IEEE_FP32 && r->fmt != SPYRE_IEEE_INT32)
 		return gen_fail(err, "formats: SEN169_FP16, IEEE_FP16, BFLOAT16, IEEE_FP32 or "
 				"IEEE_INT32");
+	if (!gen_fits(r->fmt, r->rows, r->cols, err) || !gen_fits(r->fmt, r->cols, r->rows, err))
+		return NULL;
 	if ((t || r->op == SPYREGEN_TO_WEIGHTS) && !gen_is16(r->fmt))
 		return gen_fail(err, "weights have a 16-bit format here");
 	w.step[0] = w.step[1] = spyregen_bytes(r->fmt, r->rows, r->cols);

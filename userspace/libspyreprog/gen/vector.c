@@ -570,8 +570,6 @@ struct spyreprog_job *spyregen_elementwise(const struct spyregen_elementwise *e,
 		return gen_fail(err, "unknown operation %u", (unsigned int)e->op);
 	if (!e->m || !e->n)
 		return gen_fail(err, "m and n must be at least 1");
-	if (!gen_fits(e->m, e->n, err))
-		return NULL;
 	ew.o = &ewops[e->op];
 	if (copy ? (unsigned int)e->in >= SPYRE_FORMATS || (unsigned int)e->out >= SPYRE_FORMATS :
 	    !format_of(e->out, ew.o->int_out) || (ew.o->nin && !format_of(e->in, ew.o->int_in)))
@@ -581,6 +579,8 @@ struct spyreprog_job *spyregen_elementwise(const struct spyregen_elementwise *e,
 				"SEN169_FP16, IEEE_FP16, BFLOAT16 or IEEE_FP32",
 				copy ? "any" : ew.o->int_out ? "IEEE_INT32" :
 				"one of floating point");
+	if ((ew.o->nin && !gen_fits(e->in, e->m, e->n, err)) || !gen_fits(e->out, e->m, e->n, err))
+		return NULL;
 	if ((unsigned int)e->a > SPYREGEN_SCALAR || (unsigned int)e->b > SPYREGEN_SCALAR)
 		return gen_fail(err, "unknown way to stretch an operand");
 	if (e->a != SPYREGEN_FULL || e->b != SPYREGEN_FULL)
@@ -863,7 +863,8 @@ struct spyreprog_job *spyregen_row(const struct spyregen_row *r, char *err)
 	if (r->op == SPYREGEN_ARGMAX && r->n > 1u << 24)
 		return gen_fail(err, "%u columns are too many to be numbered in fp32: at most 2^24",
 				r->n);
-	if (!gen_fits(r->m, r->n, err))
+	if (!gen_fits(r->fmt, r->m, r->n, err) ||
+	    !gen_fits(out_format(r), r->m, whole_rows(r->op) ? r->n : 1, err))
 		return NULL;
 	s.wi = gen_lane_words(r->fmt);
 	s.wo = gen_lane_words(out_format(r));
