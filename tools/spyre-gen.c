@@ -113,6 +113,46 @@ static bool whole(enum spyregen_stretch s, enum spyregen_stretch keeps)
 	return s == SPYREGEN_FULL || s == keeps;
 }
 
+/* Options of some operations only, by what they are for. */
+enum {
+	FOR_MATMUL = 1,
+	FOR_SCALAR = 2,
+	FOR_STRETCH = 4,
+	FOR_EPS = 8,
+};
+static const struct {
+	int option;
+	unsigned int what;
+	const char *name;
+} limited[] = {
+	{ 'k', FOR_MATMUL, "-k" },
+	{ 'b', FOR_MATMUL, "--bias" },
+	{ 'a', FOR_MATMUL, "--act" },
+	{ 'M', FOR_MATMUL, "--no-multicast" },
+	{ SPLIT_M, FOR_MATMUL, "--split-m" },
+	{ SPLIT_N, FOR_MATMUL, "--split-n" },
+	{ SPLIT_K, FOR_MATMUL, "--split-k" },
+	{ TRANSPOSED_A, FOR_MATMUL, "--transposed-a" },
+	{ TRANSPOSED_B, FOR_MATMUL, "--transposed-b" },
+	{ 's', FOR_SCALAR, "--scalar" },
+	{ STRETCH_A, FOR_STRETCH, "--stretch-a" },
+	{ STRETCH_B, FOR_STRETCH, "--stretch-b" },
+	{ EPS, FOR_EPS, "--eps" },
+};
+#define LIMITED (sizeof(limited) / sizeof(limited[0]))
+
+/* Of the given options, a bit for each of limited[], all must be for one of these. */
+static void take(const char *operation, unsigned int given, unsigned int what)
+{
+	unsigned int i;
+
+	for (i = 0; i < LIMITED; i++)
+		if (given & 1u << i && !(limited[i].what & what))
+			args_quit(2, "%s does not take %s%s; see --help", operation, limited[i].name,
+				  what & FOR_MATMUL && limited[i].what == FOR_SCALAR ?
+					  " but for integers with --out other than IEEE_INT32" : "");
+}
+
 static void one_format(const struct spyregen_matmul *mm)
 {
 	if (mm->out != mm->in)
@@ -148,12 +188,14 @@ int main(int argc, char **argv)
 	struct spyregen_elementwise ew = { .op = 0 };
 	float scalar = 1, eps = 1e-5f;
 	int out = -1, c, op;
-	unsigned int i, nt = 0;
+	unsigned int i, nt = 0, given = 0;
 	uint32_t cores = 0;
 	size_t size;
 	void *bin;
 
 	while ((c = getopt_long(argc, argv, "m:n:k:i:o:ba:s:c:h", options, NULL)) != -1) {
+		for (i = 0; i < LIMITED; i++)
+			given |= limited[i].option == c ? 1u << i : 0;
 		switch (c) {
 		case 'm':
 			mm.m = (uint32_t)args_number("-m", optarg, 1, UINT32_MAX);
@@ -244,6 +286,8 @@ int main(int argc, char **argv)
 		bool ta = mm.flags & SPYREGEN_TRANSPOSED_A, tb = mm.flags & SPYREGEN_TRANSPOSED_B;
 		bool ints = mm.in == SPYRE_SENINT8 || mm.in == SPYRE_SENINT4;
 
+		take(argv[optind], given,
+		     FOR_MATMUL | (ints && mm.out != SPYRE_IEEE_INT32 ? FOR_SCALAR : 0));
 		if (ints && mm.out != SPYRE_IEEE_INT32)
 			mm.scale = scalar;
 		job = spyregen_matmul(&mm, err);
@@ -275,6 +319,8 @@ int main(int argc, char **argv)
 		struct spyregen_row r = { .op = (enum spyregen_rowop)op, .m = mm.m, .n = mm.n,
 					  .fmt = mm.in, .cores = cores, .eps = eps };
 
+		take(argv[optind], given,
+		     op == SPYREGEN_LAYER_NORM || op == SPYREGEN_RMS_NORM ? FOR_EPS : 0);
 		one_format(&mm);
 		job = spyregen_row(&r, err);
 		STICKS("a", false, mm.in, mm.m, mm.n);
@@ -284,6 +330,7 @@ int main(int argc, char **argv)
 		struct spyregen_column r = { (enum spyregen_column_op)op, mm.m, mm.n, mm.in, cores };
 		uint64_t scratch = spyregen_column_scratch(r.op, mm.m, mm.n);
 
+		take(argv[optind], given, 0);
 		one_format(&mm);
 		job = spyregen_column(&r, err);
 		STICKS("a", false, mm.in, mm.m, mm.n);
@@ -295,13 +342,16 @@ int main(int argc, char **argv)
 		struct spyregen_relayout r = { .op = SPYREGEN_TRANSPOSE, .rows = mm.m, .cols = mm.n,
 					       .fmt = mm.in, .cores = cores };
 
+		take(argv[optind], given, 0);
 		one_format(&mm);
 		job = spyregen_relayout(&r, err);
 		STICKS("a", false, mm.in, mm.m, mm.n);
 		STICKS("out", true, mm.in, mm.n, mm.m);
 	} else if ((op = index_of(argv[optind], ewops, SPYREGEN_OPS)) >= 0) {
 		unsigned int nin = spyregen_operands((enum spyregen_op)op);
+		bool scalars = (op >= SPYREGEN_ADDS && op <= SPYREGEN_MINS) || op == SPYREGEN_FILL;
 
+		take(argv[optind], given, (scalars ? FOR_SCALAR : 0) | (nin == 2 ? FOR_STRETCH : 0));
 		ew.op = (enum spyregen_op)op;
 		ew.m = mm.m;
 		ew.n = mm.n;
