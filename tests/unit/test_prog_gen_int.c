@@ -157,6 +157,7 @@ static void test_shapes(void **state)
 static void test_ways(void **state)
 {
 	struct kind q = kind(SPYRE_SENINT8, 1, 0x1p-8f, 1);
+	unsigned int o;
 
 	(void)state;
 	product(&q, 33, 70, 130, 3, 0);
@@ -167,6 +168,13 @@ static void test_ways(void **state)
 	q = kind(SPYRE_SENINT4, 1, 0x1p-5f, 3);
 	product(&q, 17, 130, 1024, 1, 4);
 	product(&q, 128, 256, 3000, 2, 0);
+	/* The product's load unit uses all of its registers. */
+	for (o = 0; o < 7; o++) {
+		q = kind(o & 1 ? SPYRE_SENINT4 : SPYRE_SENINT8, o, 0x1p-6f, 1);
+		product(&q, 5, 200, 70, 2, 0);
+		product(&q, 65, 130, 300, 3, 0);
+		product(&q, 3, 130, 64, 40, 0);
+	}
 }
 
 static void test_refuses(void **state)

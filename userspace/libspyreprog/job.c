@@ -328,6 +328,39 @@ static bool fixed(const struct spyre_job_init *in)
 }
 
 /*
+ * A register that is nothing but a fixed count of loops, and not in taken, is written into those
+ * loops: it is free then. SPYRE_REGS: there is none. p is the text of this unit alone.
+ */
+static unsigned int free_count(struct spyreprog_job *job, int p, struct unit *u, uint32_t taken)
+{
+	struct prog *prog = &job->progs[p];
+	unsigned int k, r;
+	bool loops;
+	size_t i;
+
+	for (k = 0; k < u->ninits; k++) {
+		r = u->inits[k].reg;
+		if (taken >> r & 1 || !fixed(&u->inits[k]))
+			continue;
+		for (i = 0, loops = true; i < prog->n && loops; i++)
+			loops = !(registers(&prog->insns[i]) >> r & 1) ||
+				prog->insns[i].op == SPYRE_OP_MVLOOPCNT;
+		if (!loops)
+			continue;
+		for (i = 0; i < prog->n; i++)
+			if (registers(&prog->insns[i]) >> r & 1)
+				prog->insns[i] = (struct spyre_insn){
+					.op = SPYRE_OP_MVLOOPCNT,
+					.imm = (uint32_t)u->inits[k].value,
+				};
+		u->ninits--;
+		memmove(&u->inits[k], &u->inits[k + 1], (u->ninits - k) * sizeof(*u->inits));
+		return r;
+	}
+	return SPYRE_REGS;
+}
+
+/*
  * Initial values of a unit that runs something before: they wait in registers that this does not
  * use, or are set by instructions when they are small and fixed.
  */
@@ -335,8 +368,8 @@ static void late_inits(struct spyreprog_job *job, int p, int handle, const struc
 		       const unsigned int *symbols)
 {
 	const struct prog *prog = &job->progs[p];
-	const struct unit *old = &job->units[handle];
-	uint32_t busy = 0;
+	struct unit *old = &job->units[handle];
+	uint32_t busy = 0, late = 0;
 	unsigned int r;
 	size_t i;
 
@@ -347,7 +380,8 @@ static void late_inits(struct spyreprog_job *job, int p, int handle, const struc
 	/* A value waiting in another waiting one's register would be lost. */
 	for (i = 0; i < u->ninits; i++)
 		if (!fixed(&u->inits[i]))
-			busy |= 1u << u->inits[i].reg;
+			late |= 1u << u->inits[i].reg;
+	busy |= late;
 	for (i = 0; i < u->ninits; i++) {
 		const struct spyre_job_init in = u->inits[i];
 
@@ -355,6 +389,8 @@ static void late_inits(struct spyreprog_job *job, int p, int handle, const struc
 			continue;
 		for (r = 0; r < SPYRE_REGS && busy >> r & 1; r++)
 			;
+		if (r == SPYRE_REGS)
+			r = free_count(job, p, old, late);
 		if (r == SPYRE_REGS) {
 			fail(job, "no register is left for the initial values of what follows");
 			return;
