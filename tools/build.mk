@@ -27,7 +27,7 @@ $(TOOLS_DIR)/spyre-run: $(addprefix $(TOOLS_DIR)/,spyre-run.o npy.o args.o profi
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(SPYREPROG) $(MODEL_LIB) $(SPYRERT_LINK) -ljansson -pthread -lm
 
-$(TOOLS_DIR)/spyre-trace: $(TOOLS_DIR)/spyre-trace.o
+$(TOOLS_DIR)/spyre-trace: $(TOOLS_DIR)/spyre-trace.o $(TOOLS_DIR)/args.o
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^
 

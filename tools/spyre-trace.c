@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "args.h"
+
 static void usage(FILE *out)
 {
 	fputs("usage: spyre-trace [-o FILE] [OPTIONS] DIR [SPYRE-RUN OPTIONS]\n"
@@ -41,6 +43,7 @@ int main(int argc, char **argv)
 			output = optarg;
 			break;
 		case 'n':
+			args_number("--launches", optarg, 1, 1000000);
 			launches = optarg;
 			break;
 		case 'h':
@@ -51,17 +54,13 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (optind >= argc) {
-		usage(stderr);
-		return 2;
-	}
+	if (optind >= argc)
+		args_quit(2, "DIR is missing; see --help");
 	args = calloc((size_t)argc + 8, sizeof(*args));
 	/* The one beside this program. */
 	len = readlink("/proc/self/exe", path, sizeof(path) - 16);
-	if (!args || len < 0) {
-		fprintf(stderr, "spyre-trace: cannot find spyre-run: %s\n", strerror(errno));
-		return 3;
-	}
+	if (!args || len < 0)
+		args_quit(3, "cannot find spyre-run: %s", strerror(errno));
 	path[len] = 0;
 	strcpy(strrchr(path, '/') + 1, "spyre-run");
 	args[n++] = (char *)"spyre-run";
@@ -74,6 +73,5 @@ int main(int argc, char **argv)
 	while (optind < argc)
 		args[n++] = argv[optind++];
 	execv(path, args);
-	fprintf(stderr, "spyre-trace: cannot run %s: %s\n", path, strerror(errno));
-	return 3;
+	args_quit(3, "cannot run %s: %s", path, strerror(errno));
 }

@@ -170,7 +170,7 @@ static int section(struct as *a, struct scan *s)
 {
 	if (a->const_open >= 0)
 		return scan_fail(s, s->start,
-				 "constant %d has %u lanes; it needs 64 (or one for all)",
+				 "constant %d has %u lanes; it needs 64, or 'all' and one",
 				 a->const_open, a->const_lanes);
 	a->regs_of = -1;
 	return text_done(a, s);

@@ -247,6 +247,10 @@ static int scan_reg(struct scan *s, unsigned int lo, unsigned int hi, bool none,
 			return 0;
 		}
 	}
+	if (!n)
+		return scan_fail(s, w, "expected one of the registers %s to %s%s",
+				 spyreprog_reg_name(lo), spyreprog_reg_name(hi),
+				 none ? " or none" : "");
 	return scan_fail(s, w, "'%.*s' is none of the registers %s to %s%s", (int)n, w,
 			 spyreprog_reg_name(lo), spyreprog_reg_name(hi), none ? " or none" : "");
 }
