@@ -12,6 +12,18 @@ static const char magic[6] = "\x93NUMPY";
 
 #define FAIL(...) do { snprintf(err, errlen, __VA_ARGS__); goto fail; } while (0)
 
+/* What follows the key of a header, NULL without it. */
+static char *value_of(char *text, const char *key)
+{
+	char *p = strstr(text, key);
+
+	if (!p)
+		return NULL;
+	for (p += strlen(key); *p == ' ' || *p == ':'; p++)
+		;
+	return p;
+}
+
 int npy_read(const char *path, struct npy *a, char *err, size_t errlen)
 {
 	FILE *f = fopen(path, "rb");
@@ -37,20 +49,20 @@ int npy_read(const char *path, struct npy *a, char *err, size_t errlen)
 	text = calloc(1, len + 1);
 	if (!text || fread(text, 1, len, f) != len)
 		FAIL("%s is cut off", path);
-	p = strstr(text, "'descr'");
-	p = p ? strchr(p + 7, '\'') : NULL;
-	if (!p || (p[1] != '<' && p[1] != '|') || !strchr("fiu", p[2]) || !p[2])
+	p = value_of(text, "'descr'");
+	if (!p || *p != '\'' || (p[1] != '<' && p[1] != '|') || !strchr("fiu", p[2]) || !p[2])
 		FAIL("%s: its element type is not little-endian f, i or u", path);
 	a->type = p[2];
-	a->bytes = (unsigned int)strtoul(p + 3, NULL, 10);
+	a->bytes = (unsigned int)strtoul(p + 3, &p, 10);
+	if (*p != '\'')
+		FAIL("%s: its element type is not one number", path);
 	if (a->bytes != 1 && a->bytes != 2 && a->bytes != 4 && a->bytes != 8)
 		FAIL("%s: elements of %u bytes", path, a->bytes);
-	p = strstr(text, "'fortran_order'");
-	if (!p || !strstr(p, "False"))
+	p = value_of(text, "'fortran_order'");
+	if (!p || strncmp(p, "False", 5))
 		FAIL("%s is in column order; save it with numpy.ascontiguousarray()", path);
-	p = strstr(text, "'shape'");
-	p = p ? strchr(p, '(') : NULL;
-	if (!p)
+	p = value_of(text, "'shape'");
+	if (!p || *p != '(')
 		FAIL("%s has no shape", path);
 	a->count = 1;
 	for (p++; *p && *p != ')';) {

@@ -272,8 +272,8 @@ static void load(struct spyrert_device *dev, const struct tensor *t)
 		} else {
 			v = npy_float(&a);
 			if (!v)
-				args_quit(3, "%s: elements %c%u cannot be converted", t->in, a.type,
-				     a.bytes);
+				args_quit(3, "%s: elements %c%u cannot be converted; save it with "
+					  "astype('float32')", t->in, a.type, a.bytes);
 			if (t->weights)
 				spyregen_pack_weights(host, t->format, v, t->rows, t->cols,
 						      t->cols);
