@@ -322,6 +322,7 @@ static void timing_pass(unsigned int threads, unsigned int rounds, const struct 
 	const uint64_t syms[3] = { 0, ENV_SEGMENT(1), ENV_SEGMENT(2) };
 	double first[ROUNDS_MAX], again[ROUNDS_MAX], pass[ROUNDS_MAX], work[ROUNDS_MAX], ratio[ROUNDS_MAX], t;
 	struct spyre_soc_job job = { .bootaddr = ENV_SEGMENT(7) };
+	struct counts *counts;
 	unsigned int i, s;
 	struct env e;
 	char err[200] = "";
@@ -348,8 +349,9 @@ static void timing_pass(unsigned int threads, unsigned int rounds, const struct 
 		must(spyre_soc_prepare(e.soc, &job, &e.time, &e.rb), &e, p->id);
 		again[i] = now() - t;
 		t = now();
-		must(spyre_time_job(e.soc, &e.time, &e.rb), &e, p->id);
+		must(spyre_time_job(e.soc, &e.time, &counts, &e.rb), &e, p->id);
 		pass[i] = now() - t;
+		free(counts);
 		must(spyre_soc_execute(e.soc, &e.rb), &e, p->id);
 		ratio[i] = pass[i] / work[i];
 	}
