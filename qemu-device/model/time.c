@@ -888,17 +888,50 @@ static void run(struct sim *sim)
 
 /* --- Setting up ----------------------------------------------------------------------------- */
 
-/* Programs that differ in the numbers of multicast groups of equal size alone take the same time. */
+/* Takes out what an instruction adds to registers that no loop count comes from, and a stride: addresses only. */
+static struct job_insn without_addresses(const struct job_insn *insn, uint16_t timed_regs)
+{
+	struct job_insn i = *insn;
+	bool timed = i.a < SPYRE_REGS && timed_regs >> i.a & 1;
+
+	switch (i.op) {
+	case SPYRE_OP_MVREG:
+	case SPYRE_OP_ADDREG:
+	case SPYRE_OP_ADDIMM:
+		if (!timed)
+			i.imm = 0;
+		break;
+	case SPYRE_OP_LD:
+	case SPYRE_OP_ST:
+		i.imm = 0;
+		if (!timed)
+			i.imm2 = 0;
+		break;
+	case SPYRE_OP_L3_LDU:
+	case SPYRE_OP_L3_LDM:
+	case SPYRE_OP_L3_STU:
+	case SPYRE_OP_L3_STC:
+		if (!timed)
+			i.imm = 0;
+		if (!(timed_regs >> i.c & 1))
+			i.imm2 = 0;
+		break;
+	}
+	return i;
+}
+
+/* Programs that differ in addresses and in the numbers of multicast groups of equal size alone take the same time. */
 static bool same_program(const struct job *job, const struct job_program *a, const struct job_program *b)
 {
 	uint32_t k;
 
 	if (a == b)
 		return true;
-	if (!a->multicast || !b->multicast || a->count != b->count)
+	if (a->count != b->count || a->timed_regs != b->timed_regs)
 		return false;
 	for (k = 0; k < a->count; k++) {
-		struct job_insn x = a->insns[k], y = b->insns[k];
+		struct job_insn x = without_addresses(&a->insns[k], a->timed_regs);
+		struct job_insn y = without_addresses(&b->insns[k], b->timed_regs);
 
 		if (x.op == SPYRE_OP_L3_LDM && y.op == SPYRE_OP_L3_LDM) {
 			if (__builtin_popcount(job->groups[x.d]) != __builtin_popcount(job->groups[y.d]))

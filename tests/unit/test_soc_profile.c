@@ -196,6 +196,57 @@ static void test_memory(void **state)
 	}
 }
 
+/*
+ * Programs that differ in addresses alone are timed once: all in one, each core its own, and one core with another loop
+ * count among them.
+ */
+static void test_addresses(void **state)
+{
+	uint64_t cycles[3];
+	unsigned int way, c;
+
+	(void)state;
+	for (way = 0; way < 3; way++) {
+		struct spyreprog_job *j = spyreprog_job_new();
+		struct spyre_soc_profile p;
+		int l3 = -1, lx = -1, su = -1;
+		struct env e;
+
+		env_init(&e, 1);
+		for (c = 0; c < 32; c++) {
+			int32_t k = way ? (int32_t)c : 0;
+
+			if (way || !c) {
+				l3 = spyreprog_job_program(j, SPYRE_UNIT_L3LU);
+				sp_mvreg(j, l3, E0, NOREG, k * 4096);
+				sp_mvreg(j, l3, SPYRE_LCR0, NOREG, way == 2 && c == 5 ? 19 : 20);
+				sp_loop_reg(j, l3, SPYRE_LCR0);
+				sp_l3(j, l3, SPYRE_OP_L3_LDU, R0, NOREG, E0, 32, 0, k * 128, k * 256);
+				sp_addimm(j, l3, E0, -k * 512);
+				sp_end(j, l3);
+				lx = spyreprog_job_program(j, SPYRE_UNIT_LXLU);
+				sp_mvreg(j, lx, R0, NOREG, k * 1024);
+				sp_ld(j, lx, R0, NOREG, SPYRE_FIFO_LXLU_SFP0, 8, k * 128, k * 128);
+				su = spyreprog_job_program(j, SPYRE_UNIT_SFP);
+				sp_vec(j, su, SPYRE_OP_MOV, 0, F(LXLU_SFP0), 0, 0, 8, 0,
+				       SPYRE_FMTS(SPYRE_SEN169_FP16, 0, 0, 0));
+			}
+			spyreprog_job_unit(j, c, SPYRE_UNIT_L3LU, 0, l3);
+			spyreprog_job_unit(j, c, SPYRE_UNIT_LXLU, 0, lx);
+			spyreprog_job_unit(j, c, SPYRE_UNIT_SFP, 0, su);
+		}
+		env_load_job(&e, j);
+		profile(&e, &p, 0);
+		cycles[way] = p.time.cycles;
+		assert_int_equal(p.core[0].alike, way == 2 ? 0xffffffdfu : 0xffffffffu);
+		assert_int_equal(p.core[5].alike, way == 2 ? 0x20u : 0xffffffffu);
+		assert_int_equal(p.core[5].bursts[0], way == 2 ? 19 : 20);
+		env_free(&e);
+	}
+	assert_int_equal(cycles[0], cycles[1]);
+	assert_true(cycles[2] <= cycles[0] && cycles[2] > cycles[0] / 20 * 19);
+}
+
 /* A product over all cores, kept in few phases and in many. */
 static void test_phases(void **state)
 {
@@ -308,6 +359,7 @@ int main(void)
 		cmocka_unit_test(test_blocked),
 		cmocka_unit_test(test_starved),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_refused),
