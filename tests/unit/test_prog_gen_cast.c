@@ -238,7 +238,7 @@ static void test_refuses(void **state)
 	assert_null(spyregen_elementwise(&e, err));
 	assert_non_null(strstr(err, "4294967295 x 1"));
 	e.m = 1u << 18;
-	e.n = 1u << 18;
+	e.n = 1u << 19;
 	assert_null(spyregen_elementwise(&e, err));
 	assert_non_null(strstr(err, "addresses"));
 	e.m = 4;
