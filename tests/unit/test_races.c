@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The race check (check_races): programs with one synchronisation left out are refused, with both accesses named; the
- * same programs with it are clean, and so is what the generators make.
+ * The race check (check_races): programs with one synchronisation left out are refused, with both
+ * accesses named; the same programs with it are clean, and so is what the generators make.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,8 @@ static int program(enum spyre_unit kind)
 	return spyreprog_job_program(job, kind);
 }
 
-static void place(int p, unsigned int core, enum spyre_unit kind, unsigned int corelet, uint64_t lar, uint64_t ear)
+static void place(int p, unsigned int core, enum spyre_unit kind, unsigned int corelet,
+		  uint64_t lar, uint64_t ear)
 {
 	int u = spyreprog_job_unit(job, core, kind, corelet, p);
 
@@ -47,7 +48,8 @@ static void l3(int p, enum spyre_op op, unsigned int n)
 static void move(int p, enum spyre_op op, unsigned int a, unsigned int b, unsigned int n)
 {
 	sp_vec(job, p, op, a, b, 0, 0, n, 0,
-	       SPYRE_FMTS(b >= 0x20 ? SPYRE_SEN169_FP16 : 0, 0, 0, a >= 0x20 ? SPYRE_SEN169_FP16 : 0));
+	       SPYRE_FMTS(b >= 0x20 ? SPYRE_SEN169_FP16 : 0, 0, 0,
+			  a >= 0x20 ? SPYRE_SEN169_FP16 : 0));
 }
 
 struct side {
@@ -55,40 +57,47 @@ struct side {
 	bool writes;
 };
 
-static bool is_side(const struct side *s, unsigned int core, unsigned int unit, unsigned int corelet, unsigned int pc,
-		    bool writes)
+static bool is_side(const struct side *s, unsigned int core, unsigned int unit,
+		    unsigned int corelet, unsigned int pc, bool writes)
 {
-	return s->core == core && s->unit == unit && s->corelet == corelet && s->pc == pc && s->writes == writes;
+	return s->core == core && s->unit == unit && s->corelet == corelet && s->pc == pc &&
+	       s->writes == writes;
 }
 
-/* The job is refused for the race of a and b (in either order) at addr, before anything is stored. */
-static void expect_race(struct env *e, int line, struct side a, struct side b, enum spyre_race_place where,
-			uint64_t addr)
+/*
+ * The job is refused for the race of a and b (in either order) at addr, before anything is stored.
+ */
+static void expect_race(struct env *e, int line, struct side a, struct side b,
+			enum spyre_race_place where, uint64_t addr)
 {
 	const struct spyre_stuck *o = &e->rb.stuck[0];
 	unsigned int k;
 
 	env_run(e, NULL, 0);
-	if (e->rb.status != SPYRE_ERR_PROGRAM || e->rb.err_code != SPYRE_PE_RACE || e->rb.nstuck != 1)
-		fail_msg("line %d: status %u code %u core %d unit %x pc %u, expected a race", line, e->rb.status,
-			 e->rb.err_code, (int16_t)e->rb.err_core, e->rb.err_unit, e->rb.err_pc);
+	if (e->rb.status != SPYRE_ERR_PROGRAM || e->rb.err_code != SPYRE_PE_RACE ||
+	    e->rb.nstuck != 1)
+		fail_msg("line %d: status %u code %u core %d unit %x pc %u, expected a race", line,
+			 e->rb.status, e->rb.err_code, (int16_t)e->rb.err_core, e->rb.err_unit,
+			 e->rb.err_pc);
 	for (k = 0; k < 2; k++) {
 		const struct side *x = k ? &b : &a, *y = k ? &a : &b;
 
-		if (is_side(x, e->rb.err_core, e->rb.err_unit & 0xff, e->rb.err_unit >> 8, e->rb.err_pc,
-			    o->number & SPYRE_RACE_WRITES) &&
-		    is_side(y, o->core, o->unit & 0x7f, o->unit >> 7, o->pc, o->number & SPYRE_RACE_OTHER_WRITES) &&
+		if (is_side(x, e->rb.err_core, e->rb.err_unit & 0xff, e->rb.err_unit >> 8,
+			    e->rb.err_pc, o->number & SPYRE_RACE_WRITES) &&
+		    is_side(y, o->core, o->unit & 0x7f, o->unit >> 7, o->pc,
+			    o->number & SPYRE_RACE_OTHER_WRITES) &&
 		    o->waits == where && e->rb.rb_hmierr_addr == addr)
 			return;
 	}
-	fail_msg("line %d: core %u unit %x pc %u and core %u unit %x pc %u at place %u %llx, writes %u", line,
-		 e->rb.err_core, e->rb.err_unit, e->rb.err_pc, o->core, o->unit, o->pc, o->waits,
-		 (unsigned long long)e->rb.rb_hmierr_addr, o->number);
+	fail_msg("line %d: core %u unit %x pc %u and core %u unit %x pc %u at place %u %llx, "
+		 "writes %u",
+		 line, e->rb.err_core, e->rb.err_unit, e->rb.err_pc, o->core, o->unit, o->pc,
+		 o->waits, (unsigned long long)e->rb.rb_hmierr_addr, o->number);
 }
 
 /*
- * The job in segment 7 runs, and memory and time are the same with and without the check. Segments 0 to 2 are those
- * that the tests use.
+ * The job in segment 7 runs, and memory and time are the same with and without the check. Segments
+ * 0 to 2 are those that the tests use.
  */
 static void expect_clean(struct env *e, int line, const uint64_t *symbols, uint32_t nsymbols)
 {
@@ -105,8 +114,9 @@ static void expect_clean(struct env *e, int line, const uint64_t *symbols, uint3
 	e->soc->cfg.check_races = false;
 	env_run(e, symbols, nsymbols);
 	if (e->rb.status != SPYRE_OK)
-		fail_msg("line %d: unchecked: status %u code %u core %d unit %x pc %u", line, e->rb.status,
-			 e->rb.err_code, (int16_t)e->rb.err_core, e->rb.err_unit, e->rb.err_pc);
+		fail_msg("line %d: unchecked: status %u code %u core %d unit %x pc %u", line,
+			 e->rb.status, e->rb.err_code, (int16_t)e->rb.err_core, e->rb.err_unit,
+			 e->rb.err_pc);
 	time = e->time;
 	for (s = 0; s < 3; s++) {
 		if (!e->len[s])
@@ -117,10 +127,13 @@ static void expect_clean(struct env *e, int line, const uint64_t *symbols, uint3
 	e->soc->cfg.check_races = true;
 	env_run(e, symbols, nsymbols);
 	if (e->rb.status != SPYRE_OK)
-		fail_msg("line %d: status %u code %u core %d unit %x pc %u; core %u unit %x pc %u at place %u %llx, "
-			 "writes %u", line, e->rb.status, e->rb.err_code, (int16_t)e->rb.err_core, e->rb.err_unit,
-			 e->rb.err_pc, e->rb.stuck[0].core, e->rb.stuck[0].unit, e->rb.stuck[0].pc,
-			 e->rb.stuck[0].waits, (unsigned long long)e->rb.rb_hmierr_addr, e->rb.stuck[0].number);
+		fail_msg("line %d: status %u code %u core %d unit %x pc %u; core %u unit %x pc %u "
+			 "at place %u %llx, "
+			 "writes %u",
+			 line, e->rb.status, e->rb.err_code, (int16_t)e->rb.err_core,
+			 e->rb.err_unit, e->rb.err_pc, e->rb.stuck[0].core, e->rb.stuck[0].unit,
+			 e->rb.stuck[0].pc, e->rb.stuck[0].waits,
+			 (unsigned long long)e->rb.rb_hmierr_addr, e->rb.stuck[0].number);
 	assert_memory_equal(&time, &e->time, sizeof(time));
 	for (s = 0; s < 3; s++) {
 		if (e->len[s])
@@ -154,8 +167,8 @@ static void start(struct env *e)
 enum link { FULL, FREE, OUT_FULL, OUT_FREE, NO_LINK };
 
 /*
- * Memory, LX, SFP, LX, memory, tile by tile through one buffer on each side, so that each of four tags is needed.
- * One of them is left out.
+ * Memory, LX, SFP, LX, memory, tile by tile through one buffer on each side, so that each of four
+ * tags is needed. One of them is left out.
  */
 static void pipeline(unsigned int core, unsigned int x, enum link without)
 {
@@ -198,9 +211,10 @@ static void pipeline(unsigned int core, unsigned int x, enum link without)
 	place(out, core, SPYRE_UNIT_L3SU, 0, 0x8000, ENV_SEGMENT(1));
 }
 
-/* The race of the link that is left out is the one that is found: which tile it is depends on the order of the check. */
-static void expect_units(struct env *e, unsigned int core, unsigned int writer, unsigned int wx, unsigned int reader,
-			 unsigned int rx, uint64_t addr)
+/* The race of the link that is left out is the one that is found: which tile it is depends on the
+ * order of the check. */
+static void expect_units(struct env *e, unsigned int core, unsigned int writer, unsigned int wx,
+			 unsigned int reader, unsigned int rx, uint64_t addr)
 {
 	const struct spyre_stuck *o = &e->rb.stuck[0];
 	bool first;
@@ -252,7 +266,8 @@ static void test_pipeline(void **state)
 	env_free(&e);
 }
 
-/* A send before the load that it should follow; ranges that share one stick; the index of the instruction. */
+/* A send before the load that it should follow; ranges that share one stick; the index of the
+ * instruction. */
 static void test_send_too_early(void **state)
 {
 	struct env e;
@@ -280,8 +295,8 @@ static void test_send_too_early(void **state)
 		if (late)
 			CLEAN(&e);
 		else
-			RACE(&e, SIDE(2, L3LU, 0, 3, true), SIDE(2, L3SU, 0, 1, false), SPYRE_RACE_LX,
-			     LX(2, 0x2000 + 2 * STICK));
+			RACE(&e, SIDE(2, L3LU, 0, 3, true), SIDE(2, L3SU, 0, 1, false),
+			     SPYRE_RACE_LX, LX(2, 0x2000 + 2 * STICK));
 	}
 	env_free(&e);
 }
@@ -306,7 +321,8 @@ static void test_write_write(void **state)
 			st[x] = program(SPYRE_UNIT_LXSU);
 			if (x && synced)
 				sp_wait(job, st[x], 3, 1);
-			sp_st(job, st[x], R0, NOREG, SPYRE_FIFO_PE_LXSU, 3, x ? -(int)STICK : 2 * (int)STICK, 0);
+			sp_st(job, st[x], R0, NOREG, SPYRE_FIFO_PE_LXSU, 3,
+			      x ? -(int)STICK : 2 * (int)STICK, 0);
 			if (!x && synced)
 				sp_send(job, st[x], 3, 0);
 			sp_send(job, st[x], 4 + x, 0);
@@ -321,12 +337,14 @@ static void test_write_write(void **state)
 		if (synced)
 			CLEAN(&e);
 		else
-			RACE(&e, SIDE(9, LXSU, 0, 0, true), SIDE(9, LXSU, 1, 0, true), SPYRE_RACE_LX, LX(9, 0x4100));
+			RACE(&e, SIDE(9, LXSU, 0, 0, true), SIDE(9, LXSU, 1, 0, true),
+			     SPYRE_RACE_LX, LX(9, 0x4100));
 	}
 	env_free(&e);
 }
 
-/* Words order: a result may take the place of what it was made of, or of what was read before, but not of later words. */
+/* Words order: a result may take the place of what it was made of, or of what was read before, but
+ * not of later words. */
 static void test_in_place(void **state)
 {
 	static const int shift[] = { 0, -1, 1 };
@@ -394,14 +412,15 @@ static void test_room(void **state)
 		if (synced)
 			CLEAN(&e);
 		else
-			RACE(&e, SIDE(3, L0SU, 1, 0, true), SIDE(3, L0LU, 1, 1, false), SPYRE_RACE_L0, 0x80);
+			RACE(&e, SIDE(3, L0SU, 1, 0, true), SIDE(3, L0LU, 1, 1, false),
+			     SPYRE_RACE_L0, 0x80);
 	}
 	env_free(&e);
 }
 
 /*
- * The load port of PT works on its own: what PT does after LDW is after the words of the tile only once it has used
- * the tile, or has sent a tag.
+ * The load port of PT works on its own: what PT does after LDW is after the words of the tile only
+ * once it has used the tile, or has sent a tag.
  */
 static void test_load_port(void **state)
 {
@@ -436,7 +455,8 @@ static void test_load_port(void **state)
 		if (way)
 			CLEAN(&e);
 		else
-			RACE(&e, SIDE(1, LXLU, 0, 0, false), SIDE(1, LXSU, 0, 0, true), SPYRE_RACE_LX, LX(1, 0x2000));
+			RACE(&e, SIDE(1, LXLU, 0, 0, false), SIDE(1, LXSU, 0, 0, true),
+			     SPYRE_RACE_LX, LX(1, 0x2000));
 	}
 	env_free(&e);
 }
@@ -465,22 +485,24 @@ static void test_memory(void **state)
 				sp_wait(job, b, 1, 1);
 			l3(b, store ? SPYRE_OP_L3_STU : SPYRE_OP_L3_LDU, 4);
 			place(a, 4, SPYRE_UNIT_L3SU, 0, 0, at);
-			place(b, 7, store ? SPYRE_UNIT_L3SU : SPYRE_UNIT_L3LU, 0, 0, at + 3 * STICK);
+			place(b, 7, store ? SPYRE_UNIT_L3SU : SPYRE_UNIT_L3LU, 0, 0,
+			      at + 3 * STICK);
 			env_load_job(&e, job);
 			if (synced)
 				CLEAN(&e);
 			else if (store)
-				RACE(&e, SIDE(4, L3SU, 0, 0, true), SIDE(7, L3SU, 0, 0, true), SPYRE_RACE_MEMORY,
-				     at + 3 * STICK);
+				RACE(&e, SIDE(4, L3SU, 0, 0, true), SIDE(7, L3SU, 0, 0, true),
+				     SPYRE_RACE_MEMORY, at + 3 * STICK);
 			else
-				RACE(&e, SIDE(4, L3SU, 0, 0, true), SIDE(7, L3LU, 0, 0, false), SPYRE_RACE_MEMORY,
-				     at + 3 * STICK);
+				RACE(&e, SIDE(4, L3SU, 0, 0, true), SIDE(7, L3LU, 0, 0, false),
+				     SPYRE_RACE_MEMORY, at + 3 * STICK);
 		}
 	}
 	env_free(&e);
 }
 
-/* 32 cores read a stick, by multicast or not; the one that stores to it afterwards must have heard of all. */
+/* 32 cores read a stick, by multicast or not; the one that stores to it afterwards must have heard
+ * of all. */
 static void test_many_readers(void **state)
 {
 	uint64_t at = ENV_SEGMENT(0) + 5 * STICK;
@@ -501,14 +523,15 @@ static void test_many_readers(void **state)
 			place(su, 20, SPYRE_UNIT_L3SU, 0, 0x1000, at);
 			for (c = 0; c < 32; c++) {
 				p = program(SPYRE_UNIT_L3LU);
-				sp_l3(job, p, multicast ? SPYRE_OP_L3_LDM : SPYRE_OP_L3_LDU, R0, NOREG, E0, 1,
-				      multicast ? 1 : 0, 0, 0);
+				sp_l3(job, p, multicast ? SPYRE_OP_L3_LDM : SPYRE_OP_L3_LDU, R0,
+				      NOREG, E0, 1, multicast ? 1 : 0, 0, 0);
 				if (c != without)
 					sp_send(job, p, 2, 1u << 20);
 				place(p, c, SPYRE_UNIT_L3LU, 0, 0, at);
 			}
 			env_load_job(&e, job);
-			RACE(&e, SIDE(without, L3LU, 0, 0, false), SIDE(20, L3SU, 0, 1, true), SPYRE_RACE_MEMORY, at);
+			RACE(&e, SIDE(without, L3LU, 0, 0, false), SIDE(20, L3SU, 0, 1, true),
+			     SPYRE_RACE_MEMORY, at);
 		}
 	}
 	/* All of them: clean. */
@@ -552,15 +575,16 @@ static void test_core_to_core(void **state)
 		if (synced)
 			CLEAN(&e);
 		else
-			RACE(&e, SIDE(1, L3SU, 0, 0, true), SIDE(2, L3SU, 0, 0, false), SPYRE_RACE_LX,
-			     LX(2, 0x1ff380));
+			RACE(&e, SIDE(1, L3SU, 0, 0, true), SIDE(2, L3SU, 0, 0, false),
+			     SPYRE_RACE_LX, LX(2, 0x1ff380));
 	}
 	env_free(&e);
 }
 
 /*
- * What core 0 knows travels along the ring of SFPs and comes back to it: LXLU of core 0 reads a stick, its SFP sends
- * the word on, and the last core stores into that stick once the word has come.
+ * What core 0 knows travels along the ring of SFPs and comes back to it: LXLU of core 0 reads a
+ * stick, its SFP sends the word on, and the last core stores into that stick once the word has
+ * come.
  */
 static void test_ring(void **state)
 {
@@ -595,15 +619,16 @@ static void test_ring(void **state)
 			if (synced)
 				sp_wait(job, p, 5, 1);
 			else
-				spyreprog_job_insn(job, p, &(struct spyre_insn){ .op = SPYRE_OP_NOP });
+				spyreprog_job_insn(job, p,
+						   &(struct spyre_insn){ .op = SPYRE_OP_NOP });
 			l3(p, SPYRE_OP_L3_STC, 1);
 			place(p, c, SPYRE_UNIT_L3SU, 0, 0x7000, LX(0, 0x5000));
 			env_load_job(&e, job);
 			if (synced)
 				CLEAN(&e);
 			else
-				RACE(&e, SIDE(0, LXLU, x, 0, false), SIDE(c, L3SU, 0, 1, true), SPYRE_RACE_LX,
-				     LX(0, 0x5000));
+				RACE(&e, SIDE(0, LXLU, x, 0, false), SIDE(c, L3SU, 0, 1, true),
+				     SPYRE_RACE_LX, LX(0, 0x5000));
 		}
 	}
 	env_free(&e);
@@ -612,8 +637,8 @@ static void test_ring(void **state)
 /* --- Tags with several senders -------------------------------------------------------------- */
 
 /*
- * Cores 1 and 2 store a stick each and send the same tag; core 3 loads the sticks behind its waits. ways: what core 3
- * does.
+ * Cores 1 and 2 store a stick each and send the same tag; core 3 loads the sticks behind its waits.
+ * ways: what core 3 does.
  */
 enum way { ONE_WAIT, FIRST_OF_1, FIRST_OF_2, CHAINED, CHAINED_WRONG };
 
@@ -631,7 +656,8 @@ static void two_senders(enum way way)
 		sp_send(job, a[k], 0, 1u << 3);
 		if (!k && way >= CHAINED)
 			sp_send(job, a[k], 1, 1u << 2);
-		place(a[k], 1 + (unsigned int)k, SPYRE_UNIT_L3SU, 0, 0, at + (unsigned int)k * 0x1000);
+		place(a[k], 1 + (unsigned int)k, SPYRE_UNIT_L3SU, 0, 0,
+		      at + (unsigned int)k * 0x1000);
 	}
 	in = program(SPYRE_UNIT_L3LU);
 	sp_wait(job, in, 0, way == ONE_WAIT ? 2 : 1);
@@ -655,23 +681,26 @@ static void test_two_senders(void **state)
 	/* Either may have been the one that let core 3 go, whichever comes first in this run. */
 	two_senders(FIRST_OF_1);
 	env_load_job(&e, job);
-	RACE(&e, SIDE(1, L3SU, 0, 0, true), SIDE(3, L3LU, 0, 1, false), SPYRE_RACE_MEMORY, ENV_SEGMENT(1));
+	RACE(&e, SIDE(1, L3SU, 0, 0, true), SIDE(3, L3LU, 0, 1, false), SPYRE_RACE_MEMORY,
+	     ENV_SEGMENT(1));
 	two_senders(FIRST_OF_2);
 	env_load_job(&e, job);
-	RACE(&e, SIDE(2, L3SU, 0, 0, true), SIDE(3, L3LU, 0, 1, false), SPYRE_RACE_MEMORY, ENV_SEGMENT(1) + 0x1000);
+	RACE(&e, SIDE(2, L3SU, 0, 0, true), SIDE(3, L3LU, 0, 1, false), SPYRE_RACE_MEMORY,
+	     ENV_SEGMENT(1) + 0x1000);
 	/* Core 2 sends after core 1: the first to come is core 1's. */
 	two_senders(CHAINED);
 	env_load_job(&e, job);
 	CLEAN(&e);
 	two_senders(CHAINED_WRONG);
 	env_load_job(&e, job);
-	RACE(&e, SIDE(2, L3SU, 0, 1, true), SIDE(3, L3LU, 0, 1, false), SPYRE_RACE_MEMORY, ENV_SEGMENT(1) + 0x1000);
+	RACE(&e, SIDE(2, L3SU, 0, 1, true), SIDE(3, L3LU, 0, 1, false), SPYRE_RACE_MEMORY,
+	     ENV_SEGMENT(1) + 0x1000);
 	env_free(&e);
 }
 
 /*
- * Tile by tile cores store and send, and core 0 waits for as many as there are and loads what all of them stored. If
- * nothing holds them, one may send twice before another has sent once.
+ * Tile by tile cores store and send, and core 0 waits for as many as there are and loads what all
+ * of them stored. If nothing holds them, one may send twice before another has sent once.
  */
 static void rounds(unsigned int cores, unsigned int tiles, bool held)
 {
@@ -723,7 +752,8 @@ static void test_rounds(void **state)
 			assert_int_equal(e.rb.err_code, SPYRE_PE_RACE);
 			assert_int_equal(e.rb.stuck[0].waits, SPYRE_RACE_MEMORY);
 			/* Any wait but the last may have let go too early. */
-			assert_true(e.rb.rb_hmierr_addr < ENV_SEGMENT(1) + (tiles[k] - 1) * cores[i] * STICK);
+			assert_true(e.rb.rb_hmierr_addr <
+				    ENV_SEGMENT(1) + (tiles[k] - 1) * cores[i] * STICK);
 		}
 	}
 	env_free(&e);
@@ -731,7 +761,8 @@ static void test_rounds(void **state)
 
 /* --- Large and cancelled -------------------------------------------------------------------- */
 
-/* A unit that waits for nothing sends more often than the check keeps; its waiter is never far behind in time. */
+/* A unit that waits for nothing sends more often than the check keeps; its waiter is never far
+ * behind in time. */
 static void test_many_sends(void **state)
 {
 	const uint32_t times = (1u << 20) + 5000;
@@ -770,8 +801,8 @@ static void expect_too_large(struct env *e, unsigned int core, unsigned int unit
 }
 
 /*
- * Core 1 learns from core 0 before each of its sends to core 2, which waits for them only after all: what core 1 knew
- * is kept for each of them.
+ * Core 1 learns from core 0 before each of its sends to core 2, which waits for them only after
+ * all: what core 1 knew is kept for each of them.
  */
 static void test_many_clocks(void **state)
 {
@@ -815,7 +846,8 @@ static void test_many_clocks(void **state)
 	env_free(&e);
 }
 
-/* Where others send to the tag too, a unit is not held, and gets ahead of its waiter by more than is kept. */
+/* Where others send to the tag too, a unit is not held, and gets ahead of its waiter by more than
+ * is kept. */
 static void test_far_ahead(void **state)
 {
 	const uint32_t times = (1u << 20) + 5000;
@@ -871,8 +903,8 @@ static void test_windows(void **state)
 		if (synced)
 			CLEAN(&e);
 		else
-			RACE(&e, SIDE(17, L3SU, 0, 1, true), SIDE(0, L3LU, 0, 0, false), SPYRE_RACE_MEMORY,
-			     ENV_SEGMENT(1) + (38ull << 21) + STICK);
+			RACE(&e, SIDE(17, L3SU, 0, 1, true), SIDE(0, L3LU, 0, 0, false),
+			     SPYRE_RACE_MEMORY, ENV_SEGMENT(1) + (38ull << 21) + STICK);
 	}
 	env_free(&e);
 }
@@ -931,9 +963,10 @@ static void test_fault_stays(void **state)
 
 /* --- Generators ----------------------------------------------------------------------------- */
 
-/* Segment 0 holds the inputs, 1 outputs and 2 scratch; symbol i is in segment seg[i], one behind the other. */
-static void generated(struct env *e, int line, struct spyreprog_job *j, const char *err, unsigned int n,
-		      const uint64_t *bytes, const unsigned int *seg)
+/* Segment 0 holds the inputs, 1 outputs and 2 scratch; symbol i is in segment seg[i], one behind
+ * the other. */
+static void generated(struct env *e, int line, struct spyreprog_job *j, const char *err,
+		      unsigned int n, const uint64_t *bytes, const unsigned int *seg)
 {
 	uint64_t syms[8], used[3] = { 0 };
 	unsigned int i, s;
@@ -960,17 +993,23 @@ static void test_gen_matmul(void **state)
 {
 	static const struct spyregen_matmul mms[] = {
 		{ 64, 64, 64, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, .cores = 1 },
-		{ 130, 200, 300, SPYRE_IEEE_FP16, SPYRE_IEEE_FP32, .bias = true, .act = SPYREGEN_GELU },
-		{ 256, 1024, 192, SPYRE_BFLOAT16, SPYRE_BFLOAT16, .act = SPYREGEN_RELU, .flags = SPYREGEN_NO_MULTICAST },
+		{ 130, 200, 300, SPYRE_IEEE_FP16, SPYRE_IEEE_FP32, .bias = true,
+		  .act = SPYREGEN_GELU },
+		{ 256, 1024, 192, SPYRE_BFLOAT16, SPYRE_BFLOAT16, .act = SPYREGEN_RELU,
+		  .flags = SPYREGEN_NO_MULTICAST },
 		{ 512, 512, 256, SPYRE_SENINT8, SPYRE_IEEE_INT32, .bias = true },
 		{ 128, 256, 512, SPYRE_SEN143_FP8, SPYRE_IEEE_FP32, .cores = 0xff0 },
 		{ 130, 200, 300, SPYRE_SENINT8, SPYRE_SENINT8, .bias = true, .scale = 0x1p-7f },
 		{ 128, 128, 512, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, .split_k = 4 },
-		{ 70, 256, 512, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, .split_k = 2, .bias = true, .cores = 0xf },
+		{ 70, 256, 512, SPYRE_SEN169_FP16, SPYRE_SEN169_FP16, .split_k = 2, .bias = true,
+		  .cores = 0xf },
 		{ 100, 70, 130, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, .batch = 3 },
-		{ 100, 70, 130, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, .batch = 5, .flags = SPYREGEN_SHARED_B },
-		{ 128, 192, 130, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, .flags = SPYREGEN_TRANSPOSED_A },
-		{ 100, 192, 130, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, .flags = SPYREGEN_TRANSPOSED_B },
+		{ 100, 70, 130, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, .batch = 5,
+		  .flags = SPYREGEN_SHARED_B },
+		{ 128, 192, 130, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32,
+		  .flags = SPYREGEN_TRANSPOSED_A },
+		{ 100, 192, 130, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32,
+		  .flags = SPYREGEN_TRANSPOSED_B },
 		{ 100, 192, 130, SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, .batch = 2,
 		  .flags = SPYREGEN_TRANSPOSED_A | SPYREGEN_STICKS_B },
 	};
@@ -982,14 +1021,18 @@ static void test_gen_matmul(void **state)
 	env_init(&e, 2);
 	for (i = 0; i < sizeof(mms) / sizeof(mms[0]); i++) {
 		const struct spyregen_matmul *mm = &mms[i];
-		uint64_t batch = mm->batch ? mm->batch : 1, a = batch * spyregen_bytes(mm->in, mm->m, mm->k), b, bytes[6];
+		uint64_t batch = mm->batch ? mm->batch : 1,
+			 a = batch * spyregen_bytes(mm->in, mm->m, mm->k), b, bytes[6];
 		unsigned int seg[6] = { 0, 0, 1 };
-		bool sticks = mm->flags & SPYREGEN_STICKS_B, turned = mm->flags & SPYREGEN_TRANSPOSED_B;
+		bool sticks = mm->flags & SPYREGEN_STICKS_B,
+		     turned = mm->flags & SPYREGEN_TRANSPOSED_B;
 		uint64_t w = batch * spyregen_weight_bytes(mm->in, mm->k, mm->n);
 
 		b = sticks ? batch * spyregen_bytes(mm->in, mm->k, mm->n) :
 		    turned ? batch * spyregen_bytes(mm->in, mm->n, mm->k) : w;
-		bytes[0] = mm->flags & SPYREGEN_TRANSPOSED_A ? batch * spyregen_bytes(mm->in, mm->k, mm->m) : a;
+		bytes[0] = mm->flags & SPYREGEN_TRANSPOSED_A
+				   ? batch * spyregen_bytes(mm->in, mm->k, mm->m)
+				   : a;
 		bytes[1] = b;
 		bytes[2] = batch * spyregen_bytes(mm->out, mm->m, mm->n);
 		n = 3;
@@ -1016,7 +1059,8 @@ static void test_gen_matmul(void **state)
 
 static void test_gen_elementwise(void **state)
 {
-	static const enum spyre_format fmts[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP32, SPYRE_BFLOAT16 };
+	static const enum spyre_format fmts[] = { SPYRE_SEN169_FP16, SPYRE_IEEE_FP32,
+						  SPYRE_BFLOAT16 };
 	unsigned int op, k, n;
 	struct env e;
 	char err[200];
@@ -1025,11 +1069,17 @@ static void test_gen_elementwise(void **state)
 	env_init(&e, 2);
 	for (op = 0; op < SPYREGEN_OPS; op++) {
 		for (k = 0; k < 4; k++) {
-			bool ints = (op >= SPYREGEN_IADD && op <= SPYREGEN_SRA) || op == SPYREGEN_I2F;
+			bool ints =
+				(op >= SPYREGEN_IADD && op <= SPYREGEN_SRA) || op == SPYREGEN_I2F;
 			struct spyregen_elementwise ew = {
-				.op = op, .m = k == 3 ? 3 : 70, .n = 130, .scalar = 2,
+				.op = op,
+				.m = k == 3 ? 3 : 70,
+				.n = 130,
+				.scalar = 2,
 				.in = ints ? SPYRE_IEEE_INT32 : fmts[k % 3],
-				.out = (ints && op != SPYREGEN_I2F) || op == SPYREGEN_F2I ? SPYRE_IEEE_INT32 : fmts[k % 3],
+				.out = (ints && op != SPYREGEN_I2F) || op == SPYREGEN_F2I
+					       ? SPYRE_IEEE_INT32
+					       : fmts[k % 3],
 				.cores = k == 2 ? 1 : 0,
 			};
 			uint64_t in = spyregen_bytes(ew.in, ew.m, ew.n), bytes[3];
@@ -1058,7 +1108,9 @@ static void test_gen_elementwise(void **state)
 static void test_gen_cast(void **state)
 {
 	static const enum spyre_format fmts[][2] = {
-		{ SPYRE_IEEE_FP32, SPYRE_SENINT8 }, { SPYRE_SENINT4, SPYRE_SEN169_FP16 }, { SPYRE_SENINT8, SPYRE_SENINT4 },
+		{ SPYRE_IEEE_FP32, SPYRE_SENINT8 },
+		{ SPYRE_SENINT4, SPYRE_SEN169_FP16 },
+		{ SPYRE_SENINT8, SPYRE_SENINT4 },
 	};
 	unsigned int k, seg[2] = { 0, 1 };
 	uint64_t bytes[2];
@@ -1068,7 +1120,9 @@ static void test_gen_cast(void **state)
 	(void)state;
 	env_init(&e, 2);
 	for (k = 0; k < 3; k++) {
-		struct spyregen_elementwise ew = { .op = SPYREGEN_COPY, .m = 200, .n = 600, .in = fmts[k][0], .out = fmts[k][1] };
+		struct spyregen_elementwise ew = {
+			.op = SPYREGEN_COPY, .m = 200, .n = 600, .in = fmts[k][0], .out = fmts[k][1]
+		};
 
 		bytes[0] = spyregen_bytes(ew.in, ew.m, ew.n);
 		bytes[1] = spyregen_bytes(ew.out, ew.m, ew.n);
@@ -1091,7 +1145,10 @@ static void test_gen_rows(void **state)
 	for (op = 0; op < SPYREGEN_ROWOPS; op++) {
 		for (k = 0; k < 4; k++) {
 			struct spyregen_row row = {
-				.op = op, .m = shapes[k][0], .n = shapes[k][1], .fmt = fmts[(op + k) % 2],
+				.op = op,
+				.m = shapes[k][0],
+				.n = shapes[k][1],
+				.fmt = fmts[(op + k) % 2],
 				.eps = 0x1p-10f,
 			};
 
@@ -1106,7 +1163,9 @@ static void test_gen_rows(void **state)
 			};
 
 			bytes[0] = spyregen_bytes(col.fmt, col.m, col.n);
-			bytes[1] = spyregen_bytes(op == SPYREGEN_COLUMN_ARGMAX ? SPYRE_IEEE_INT32 : col.fmt, 1, col.n);
+			bytes[1] = spyregen_bytes(op == SPYREGEN_COLUMN_ARGMAX ? SPYRE_IEEE_INT32
+									       : col.fmt,
+						  1, col.n);
 			bytes[2] = spyregen_column_scratch(col.op, col.m, col.n);
 			GENERATED(&e, spyregen_column(&col, err), bytes[2] ? 3 : 2, bytes, seg);
 		}
@@ -1126,14 +1185,20 @@ static void test_gen_relayout(void **state)
 	env_init(&e, 2);
 	for (op = SPYREGEN_TRANSPOSE; op <= SPYREGEN_FROM_ROWS; op++) {
 		for (k = 0; k < 6; k++) {
-			bool weights = op == SPYREGEN_TRANSPOSE_WEIGHTS || op == SPYREGEN_TO_WEIGHTS;
+			bool weights =
+				op == SPYREGEN_TRANSPOSE_WEIGHTS || op == SPYREGEN_TO_WEIGHTS;
 			struct spyregen_relayout r = {
-				.op = op, .rows = shapes[k / 2][0], .cols = shapes[k / 2][1], .batch = 1 + k % 2 * 2,
+				.op = op,
+				.rows = shapes[k / 2][0],
+				.cols = shapes[k / 2][1],
+				.batch = 1 + k % 2 * 2,
 				.fmt = k % 2 && !weights ? SPYRE_IEEE_FP32 : SPYRE_SEN169_FP16,
 			};
 
 			/* Room for the largest of the layouts. */
-			bytes[0] = bytes[1] = 4 * r.batch * spyregen_bytes(SPYRE_IEEE_FP32, r.rows + 128, r.cols + 128);
+			bytes[0] = bytes[1] =
+				4 * r.batch *
+				spyregen_bytes(SPYRE_IEEE_FP32, r.rows + 128, r.cols + 128);
 			GENERATED(&e, spyregen_relayout(&r, err), 2, bytes, seg);
 		}
 	}
