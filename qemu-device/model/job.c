@@ -281,6 +281,38 @@ static uint16_t timed_regs(const struct job_insn *insns, uint32_t count)
 	return set;
 }
 
+/* Fills .fifos and .ways of an instruction of PE or SFP. */
+static void find_ways(struct job_insn *i)
+{
+	const uint8_t opnd[4] = { i->b, i->c, i->d, i->a };
+	unsigned int k, fmt, stream = 0, format = SPYRE_FORMATS, seen = 1u << SPYRE_FIFO_RING;
+
+	i->fifos = 0;
+	i->ways = JOB_WAY_STREAM | (i->n == 1 ? JOB_WAY_SHORT : 0);
+	for (k = 0; k < 4; k++) {
+		if ((k < 3 && !(i->srcs & 1u << k)) || opnd[k] < 0x20 || opnd[k] >= 0x20 + SPYRE_FIFOS)
+			continue;
+		fmt = (uint32_t)i->imm2 >> (8 * k) & 0xff;
+		if (k < 3)
+			i->fifos |= (uint8_t)(1u << k);
+		else
+			stream = 1;
+		if (seen >> (opnd[k] - 0x20u) & 1)
+			i->ways = 0;
+		seen |= 1u << (opnd[k] - 0x20u);
+		if ((fmt & SPYRE_FMT_HALF) || isa_vregs(fmt) > 1)
+			i->ways = 0;
+		if (format == SPYRE_FORMATS)
+			format = fmt;
+		if (fmt != format || (fmt != SPYRE_SEN169_FP16 && fmt != SPYRE_IEEE_FP16 && fmt != SPYRE_BFLOAT16))
+			i->ways &= (uint8_t)~JOB_WAY_STREAM;
+	}
+	if (!stream || !i->fifos)
+		i->ways &= (uint8_t)~JOB_WAY_STREAM;
+	if (!stream && !i->fifos)
+		i->ways |= JOB_WAY_REGISTERS;
+}
+
 static bool flat(const struct job_insn *i, uint32_t n)
 {
 	for (; n; n--, i++)
@@ -306,6 +338,8 @@ static bool check_program(struct job *job, struct job_program *p, struct job_ins
 		o = isa_op(i->op);
 		i->srcs = (uint8_t)((1u << o->sources) - 1);
 		i->cost = o->cost;
+		if (isa_is_vector(o))
+			find_ways(i);
 		if (i->op == SPYRE_OP_RETURN && (depth || i->be))
 			return fail(err, SPYRE_PE_LOOP, pc);
 		if (i->op == SPYRE_OP_MVLOOPCNT) {

@@ -45,7 +45,16 @@ struct job_insn {
 	/* PE, SFP: which of b, c, d the operation reads (bit 0 to 2). */
 	uint8_t srcs;
 	uint8_t cost;		/* enum isa_cost */
+	uint8_t fifos;		/* PE, SFP: which of those are FIFOs */
+	uint8_t ways;		/* PE, SFP: JOB_WAY_* */
 };
+
+/* Takes from no FIFO and puts into none. */
+#define JOB_WAY_REGISTERS	1u
+/* All FIFO operands are of one 16-bit format, whose words are the 64 lanes of a time, and different ones. */
+#define JOB_WAY_STREAM		2u
+/* Once, with FIFOs of whole words that are different ones and not the ring; a format fills one register. */
+#define JOB_WAY_SHORT		4u
 
 struct job_program {
 	const struct job_insn *insns;

@@ -505,60 +505,41 @@ static enum step do_pt(struct core *c, struct unit *u, const struct job_insn *i,
 
 /* --- PE, SFP: from words to words ------------------------------------------------------------ */
 
-/* What the operands are that are no FIFOs; imm is theirs to use. */
-static void vec_sources(struct core *c, const struct job_insn *i, unsigned int kind, unsigned int corelet,
-			const uint32_t *src[3], uint32_t imm[SPYRE_LANES])
+/* What operand k of b, c, d is, unless a FIFO; imm is theirs to use. */
+static inline const uint32_t *vec_source(struct core *c, const struct job_insn *i, uint32_t (*v)[SPYRE_LANES],
+					 uint8_t opnd, uint32_t imm[SPYRE_LANES])
+{
+	unsigned int j;
+
+	if (opnd < SPYRE_VREGS)
+		return v[opnd];
+	if (opnd == SPYRE_OPND_IMM) {
+		for (j = 0; j < SPYRE_LANES; j++)
+			imm[j] = (uint32_t)i->imm;
+		return imm;
+	}
+	/* A FIFO's place is the caller's to give, that of an operand which is not read is not looked at. */
+	return opnd < 0x80 || opnd == SPYRE_OPND_NONE ? v[0] : c->soc->job->consts[opnd - 0x80];
+}
+
+static inline void vec_sources(struct core *c, const struct job_insn *i, unsigned int kind, unsigned int corelet,
+			       const uint32_t *src[3], uint32_t imm[SPYRE_LANES])
 {
 	uint32_t (*v)[SPYRE_LANES] = c->cl[corelet].v[kind == SPYRE_UNIT_SFP];
-	const uint8_t opnd[3] = { i->b, i->c, i->d };
-	unsigned int k, j;
 
-	for (k = 0; k < 3; k++) {
-		src[k] = v[0];
-		if (!(i->srcs & 1u << k))
-			continue;
-		if (opnd[k] < SPYRE_VREGS) {
-			src[k] = v[opnd[k]];
-		} else if (opnd[k] >= 0x80) {
-			src[k] = c->soc->job->consts[opnd[k] - 0x80];
-		} else if (opnd[k] == SPYRE_OPND_IMM) {
-			for (j = 0; j < SPYRE_LANES; j++)
-				imm[j] = (uint32_t)i->imm;
-			src[k] = imm;
-		}
-	}
+	src[0] = src[1] = src[2] = v[0];
+	if (i->srcs & 1)
+		src[0] = vec_source(c, i, v, i->b, imm);
+	if (i->srcs & 2)
+		src[1] = vec_source(c, i, v, i->c, imm);
+	if (i->srcs & 4)
+		src[2] = vec_source(c, i, v, i->d, imm);
 }
 
-/* k: of b, c, d. */
-static bool from_fifo(const struct job_insn *i, unsigned int k)
-{
-	const uint8_t opnd[3] = { i->b, i->c, i->d };
-
-	return (i->srcs & 1u << k) && opnd[k] >= 0x20 && opnd[k] < 0x20 + SPYRE_FIFOS;
-}
-
-/*
- * Which operands of PE's or SFP's instruction are FIFOs, if it can go straight from words to words: all it takes from and
- * puts into FIFOs is of one 16-bit format, whose words are the 64 lanes of a time. 0: it cannot.
- */
+/* Which operands of an instruction come from FIFOs, if it can go straight from words to words; 0: it cannot. */
 static unsigned int stream_operands(const struct spyre_soc *soc, const struct job_insn *i)
 {
-	const uint8_t opnd[3] = { i->b, i->c, i->d };
-	unsigned int k, packed = 0, fmt = (uint32_t)i->imm2 >> 24;
-	uint32_t seen = 1u << SPYRE_FIFO_RING;
-
-	if (!soc->vec->stream[i->op] || i->a < 0x20 || i->a == SPYRE_OPND_FIFO(SPYRE_FIFO_RING) ||
-	    (fmt != SPYRE_SEN169_FP16 && fmt != SPYRE_IEEE_FP16 && fmt != SPYRE_BFLOAT16))
-		return 0;
-	for (k = 0; k < 3; k++) {
-		if (!from_fifo(i, k))
-			continue;
-		if (seen >> (opnd[k] - 0x20u) & 1 || ((uint32_t)i->imm2 >> (8 * k) & 0xff) != fmt)
-			return 0;
-		seen |= 1u << (opnd[k] - 0x20u);
-		packed |= 1u << k;
-	}
-	return packed;
+	return (i->ways & JOB_WAY_STREAM) && soc->vec->stream[i->op] ? i->fifos : 0;
 }
 
 /*
@@ -834,19 +815,6 @@ static uint32_t vec_param(const struct job_insn *i)
 }
 
 /* Short runs on registers and constants wait for nothing and convert nothing: most of a shuffle network. */
-static bool on_registers(const struct job_insn *i)
-{
-	const uint8_t opnd[3] = { i->b, i->c, i->d };
-	unsigned int k;
-
-	if (i->a >= SPYRE_VREGS || i->n > BLOCK)
-		return false;
-	for (k = 0; k < 3; k++)
-		if ((i->srcs & 1u << k) && opnd[k] >= SPYRE_VREGS && opnd[k] < 0x80)
-			return false;
-	return true;
-}
-
 static enum step do_registers(struct core *c, const struct job_insn *i, unsigned int kind, unsigned int corelet)
 {
 	uint32_t (*v)[SPYRE_LANES] = c->cl[corelet].v[kind == SPYRE_UNIT_SFP];
@@ -856,6 +824,44 @@ static enum step do_registers(struct core *c, const struct job_insn *i, unsigned
 	vec_sources(c, i, kind, corelet, src, imm);
 	c->soc->vec->op[i->op](v[i->a], 0, src[0], 0, src[1], 0, src[2], 0, i->n, vec_param(i));
 	c->budget -= i->n * (int64_t)COST_TIME;
+	return STEP_NEXT;
+}
+
+/* JOB_WAY_SHORT: all or nothing. Much of a shuffle network's rest. */
+static enum step do_short(struct core *c, const struct job_insn *i, unsigned int kind, unsigned int corelet)
+{
+	uint32_t in[3][SPYRE_LANES] __attribute__((aligned(64)));
+	uint32_t out[SPYRE_LANES] __attribute__((aligned(64)));
+	uint32_t imm[SPYRE_LANES] __attribute__((aligned(64)));
+	uint32_t (*v)[SPYRE_LANES] = c->cl[corelet].v[kind == SPYRE_UNIT_SFP];
+	struct fifo *fifo = c->cl[corelet].fifo, *to = i->a >= 0x20 ? &fifo[i->a - 0x20u] : NULL;
+	const uint8_t opnd[3] = { i->b, i->c, i->d };
+	unsigned int k, m, fmt = (uint32_t)i->imm2 >> 24;
+	const uint32_t *src[3];
+
+	for (m = i->fifos; m; m &= m - 1) {
+		k = (unsigned int)__builtin_ctz(m);
+		if (fifo[opnd[k] - 0x20u].count < isa_words((uint32_t)i->imm2 >> (8 * k) & 0xff))
+			return STEP_BLOCKED;
+	}
+	if (to && FIFO_CAP - to->count < isa_words(fmt))
+		return STEP_BLOCKED;
+	vec_sources(c, i, kind, corelet, src, imm);
+	for (m = i->fifos; m; m &= m - 1) {
+		unsigned int from;
+
+		k = (unsigned int)__builtin_ctz(m);
+		from = (uint32_t)i->imm2 >> (8 * k) & 0xff;
+		pop_run(c, &fifo[opnd[k] - 0x20u], in[k], isa_words(from), from);
+		c->ready |= writer_bit(opnd[k] - 0x20u, corelet);
+		src[k] = in[k];
+	}
+	c->soc->vec->op[i->op](to ? out : v[i->a], 0, src[0], 0, src[1], 0, src[2], 0, 1, vec_param(i));
+	if (to) {
+		push_run(c, to, out, isa_words(fmt), fmt);
+		c->ready |= reader_bit(i->a - 0x20u, corelet);
+	}
+	c->budget -= COST_TIME;
 	return STEP_NEXT;
 }
 
@@ -880,7 +886,7 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 
 	vec_sources(c, i, kind, corelet, src, imm);
 	for (k = 0; k < 3; k++) {
-		if (!from_fifo(i, k))
+		if (!(i->fifos & 1u << k))
 			continue;
 		j = opnd[k] - 0x20u;
 		twice |= need[j] != 0;
@@ -1052,8 +1058,12 @@ static void run_unit(struct core *c, unsigned int index)
 			step = do_pt(c, u, i, corelet);
 			break;
 		default:
-			step = on_registers(i) ? do_registers(c, i, kind, corelet) :
-			       do_vec(c, u, i, kind, corelet);
+			if ((i->ways & JOB_WAY_REGISTERS) && i->n <= BLOCK)
+				step = do_registers(c, i, kind, corelet);
+			else if ((i->ways & JOB_WAY_SHORT) && !stream_operands(c->soc, i))
+				step = do_short(c, i, kind, corelet);
+			else
+				step = do_vec(c, u, i, kind, corelet);
 			break;
 		}
 		if (step == STEP_BLOCKED)
