@@ -38,6 +38,7 @@ struct ref_seen {
 	uint64_t unit[0x80][SPYRE_UNITS];
 	uint64_t operand[0x80][4][0x100];
 	uint64_t written[SPYRE_FIFOS], read[SPYRE_FIFOS];
+	uint64_t alike[0x80][SPYRE_FORMATS]; /* from FIFOs to a FIFO, all of this format */
 };
 
 /* A unit's program and the values its registers start with. */

@@ -81,6 +81,7 @@ struct gen {
 	bool overflow;
 	uint64_t mult, words, words_max;
 	unsigned int depth;
+	int through[2]; /* units of the event whose accesses FIFOs order, -1: none */
 	uint8_t tile_fmt[REF_CORES][2][REF_TILES];
 	int consts[8];
 	struct ref_program *out;
@@ -538,6 +539,12 @@ static bool transfer(struct gen *g, struct part *p, struct spyre_insn in, unsign
 	return false;
 }
 
+static bool ordered_through(const struct gen *g, unsigned int a, unsigned int b)
+{
+	return ((int)a == g->through[0] && (int)b == g->through[1]) ||
+	       ((int)b == g->through[0] && (int)a == g->through[1]);
+}
+
 /* Whether the event as collected may happen here; if so, it does. */
 static bool commit(struct gen *g, uint64_t words)
 {
@@ -551,12 +558,15 @@ static bool commit(struct gen *g, uint64_t words)
 		for (k = 0; k < p->ntouches; k++) {
 			if (!conflicts(g, p->unit, &p->touch[k], false))
 				return false;
-			for (j = 0; j < i; j++)
+			for (j = 0; j < i; j++) {
+				if (ordered_through(g, p->unit, g->part[j].unit))
+					continue;
 				for (l = 0; l < g->part[j].ntouches; l++)
 					if (g->part[j].unit != p->unit &&
 					    g->part[j].touch[l].slot == p->touch[k].slot &&
 					    (g->part[j].touch[l].write || p->touch[k].write))
 						return false;
+			}
 		}
 	}
 	for (i = 0, k = g->ntouches; i < g->nparts; i++)
@@ -595,6 +605,7 @@ static void begin_event(struct gen *g)
 {
 	g->nparts = 0;
 	g->overflow = false;
+	g->through[0] = g->through[1] = -1;
 }
 
 /* The part of a unit in the event so far, or a new one. */
@@ -954,6 +965,174 @@ static bool event_vector(struct gen *g, unsigned int c, unsigned int x)
 		}
 	}
 	return commit(g, words + count);
+}
+
+/* --- From words to words -------------------------------------------------------------------- */
+
+/* Contiguous loads or stores of a FIFO's words, in pieces. */
+struct run {
+	unsigned int fifo, reg, left;
+	bool load;
+};
+
+static void run_piece(struct gen *g, struct part *p, struct run *r, unsigned int n)
+{
+	put(g, p,
+	    (struct spyre_insn) { .op = r->load ? SPYRE_OP_LD : SPYRE_OP_ST,
+				  .a = (uint8_t)r->reg,
+				  .b = NOREG,
+				  .d = (uint8_t)r->fifo,
+				  .n = (uint16_t)n,
+				  .imm = 128,
+				  .imm2 = 128 * n });
+	r->left -= n;
+}
+
+/* Most often all that is left. */
+static unsigned int piece(struct gen *g, unsigned int left)
+{
+	return chance(g, 50) ? left : 1 + below(g, chance(g, 50) && left > 24 ? 24 : left);
+}
+
+/* total times of one operation that goes from FIFOs to a FIFO in one 16-bit format, in pieces. */
+static void stream_insns(struct gen *g, struct part *p, struct spyre_insn in, unsigned int total)
+{
+	unsigned int n;
+
+	for (; total; total -= n) {
+		n = piece(g, total);
+		in.n = (uint16_t)n;
+		if (n > 1 && n % 2 == 0 && chance(g, 20)) {
+			put(g, p, loopcnt(n / 2));
+			in.n = 2;
+			in.be = 1;
+		}
+		put(g, p, in);
+		in.be = 0;
+	}
+}
+
+/* A piece of two operands' loads: none of them may be ahead by more than its FIFO holds. */
+static void load_piece(struct gen *g, struct part *p, struct run *run, unsigned int nruns)
+{
+	unsigned int k = nruns > 1 && (run[1].left > run[0].left ||
+				       (run[1].left == run[0].left && chance(g, 50))),
+		     n = piece(g, run[k].left);
+
+	if (nruns > 1 && n > run[k].left - run[!k].left + SPYRE_FIFO_DEPTH)
+		n = run[k].left - run[!k].left + SPYRE_FIFO_DEPTH;
+	run_piece(g, p, &run[k], n);
+}
+
+static bool same_slots(const struct region *r, int64_t a, const struct region *s, int64_t b,
+		       unsigned int total)
+{
+	int64_t len = 128 * (int64_t)(total - 1);
+
+	return r->slot - r->addr / SLOT == s->slot - s->addr / SLOT &&
+	       a / SLOT <= (b + len) / SLOT && b / SLOT <= (a + len) / SLOT;
+}
+
+/*
+ * Words from LX through PE or SFP, or both, and back: contiguous, in one 16-bit format, in pieces
+ * of different lengths at each unit; to other words or in place, where the FIFOs order what is
+ * read before what is written.
+ */
+static bool event_stream(struct gen *g, unsigned int c, unsigned int x)
+{
+	static const uint8_t ops[] = {
+		SPYRE_OP_MOV, SPYRE_OP_ADD, SPYRE_OP_ADD, SPYRE_OP_SUB, SPYRE_OP_MUL,
+		SPYRE_OP_FMA, SPYRE_OP_MIN, SPYRE_OP_MAX, SPYRE_OP_ABS, SPYRE_OP_NEG,
+	};
+	bool sfp = chance(g, 50), in_place = chance(g, 40), imm = false;
+	unsigned int lxlu = uid(c, SPYRE_UNIT_LXLU, x), lxsu = uid(c, SPYRE_UNIT_LXSU, x);
+	unsigned int nruns = 0, k, room, total, back = 0, same;
+	uint32_t fmt = fmts[below(g, 3)], out_fmt = chance(g, 90) ? fmt : one_word_fmt(g);
+	struct spyre_insn in = { .op = ops[below(g, sizeof(ops))] };
+	uint8_t *opnd[3] = { &in.b, &in.c, &in.d };
+	struct region from[2], r;
+	struct run run[2], st;
+	int64_t at[2], to;
+	struct part *p;
+
+	for (k = 0; k < ref_sources(in.op); k++) {
+		if (nruns < 2 && (chance(g, 60) || (!nruns && k + 1 == ref_sources(in.op)))) {
+			unsigned int fifo =
+				(sfp ? SPYRE_FIFO_LXLU_SFP0 : SPYRE_FIFO_LXLU_PE0) + nruns;
+
+			*opnd[k] = (uint8_t)SPYRE_OPND_FIFO(fifo);
+			in.imm2 |= (chance(g, 97) ? fmt : one_word_fmt(g)) << (8 * k);
+			run[nruns] = (struct run) { fifo, SPYRE_LAR0 + nruns, 0, true };
+			from[nruns++] = lx_region(g, c);
+		} else if (chance(g, 30)) {
+			*opnd[k] = SPYRE_OPND_IMM;
+			imm = true;
+		} else if (chance(g, 30)) {
+			*opnd[k] = (uint8_t)SPYRE_OPND_CONST(g->consts[below(g, 8)]);
+		} else {
+			*opnd[k] = (uint8_t)SPYRE_OPND_V(below(g, SPYRE_VREGS));
+		}
+	}
+	if (imm)
+		in.imm = immediate(g);
+	/* In place of the operand same; the other one may be the same words. */
+	same = below(g, nruns);
+	if (nruns > 1 && chance(g, 15))
+		from[!same] = from[same];
+	r = in_place ? from[same] : lx_region(g, c);
+	room = r.nslots;
+	for (k = 0; k < nruns; k++)
+		room = from[k].nslots < room ? from[k].nslots : room;
+	room *= SLOT / 128;
+	total = 1 + below(g, chance(g, 50) && room > 40 ? 40 : room);
+	for (k = 0; k < nruns; k++) {
+		at[k] = (int64_t)from[k].addr +
+			128 * (int64_t)below(g, from[k].nslots * SLOT / 128 - total + 1);
+		run[k].left = total;
+	}
+	to = (int64_t)r.addr + 128 * (int64_t)below(g, r.nslots * SLOT / 128 - total + 1);
+	if (in_place) {
+		to = at[same];
+		/* Before what was loaded, on words that were loaded already. */
+		if (chance(g, 30))
+			back = below(g, (uint32_t)((to - (int64_t)r.addr) / 128) + 1);
+		to -= 128 * (int64_t)back;
+		if (nruns > 1 && from[0].addr == from[1].addr && chance(g, 80))
+			at[!same] = at[same];
+		if (nruns > 1 && at[!same] != at[same] &&
+		    same_slots(&from[!same], at[!same], &r, to, total))
+			return false;
+		g->through[0] = (int)lxlu;
+		g->through[1] = (int)lxsu;
+	}
+	p = part_of(g, lxlu);
+	for (k = 0; k < nruns; k++) {
+		put(g, p, mvreg(run[k].reg, NOREG, at[k]));
+		touch_span(g, p, &from[k], at[k], at[k] + 128 * (int64_t)(total - 1), false);
+	}
+	while (run[0].left || (nruns > 1 && run[1].left))
+		load_piece(g, p, run, nruns);
+	if (chance(g, 15)) {
+		in.a = (uint8_t)SPYRE_OPND_FIFO(sfp ? SPYRE_FIFO_SFP_PE : SPYRE_FIFO_PE_SFP);
+		in.imm2 |= fmt << 24;
+		stream_insns(g, part_of(g, uid(c, sfp ? SPYRE_UNIT_SFP : SPYRE_UNIT_PE, x)), in,
+			     total);
+		sfp = !sfp;
+		in = (struct spyre_insn) { .op = SPYRE_OP_ADD,
+					   .b = in.a,
+					   .c = (uint8_t)SPYRE_OPND_V(below(g, SPYRE_VREGS)),
+					   .imm2 = fmt };
+	}
+	in.a = (uint8_t)SPYRE_OPND_FIFO(sfp ? SPYRE_FIFO_SFP_LXSU : SPYRE_FIFO_PE_LXSU);
+	in.imm2 |= out_fmt << 24;
+	stream_insns(g, part_of(g, uid(c, sfp ? SPYRE_UNIT_SFP : SPYRE_UNIT_PE, x)), in, total);
+	p = part_of(g, lxsu);
+	st = (struct run) { in.a - SPYRE_OPND_FIFO(0), SPYRE_LAR0, total, false };
+	put(g, p, mvreg(st.reg, NOREG, to));
+	touch_span(g, p, &r, to, to + 128 * (int64_t)(total - 1), true);
+	while (st.left)
+		run_piece(g, p, &st, piece(g, st.left));
+	return commit(g, (uint64_t)total * (nruns + 1));
 }
 
 /* --- The other events ----------------------------------------------------------------------- */
@@ -1486,8 +1665,10 @@ static void events(struct gen *g, unsigned int n, int core)
 			begin_event(g);
 			if (!g->depth)
 				g->ntouches = 0;
-			if (what < 38)
+			if (what < 28)
 				done = event_vector(g, c, x);
+			else if (what < 38)
+				done = event_stream(g, c, x);
 			else if (what < 50)
 				done = event_pt(g, c, x);
 			else if (what < 56)

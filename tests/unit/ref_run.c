@@ -540,6 +540,23 @@ static void count_operand(struct ref_seen *s, const struct ref_insn *in, unsigne
 							       : REF_SEEN_V]++;
 }
 
+static void count_alike(struct ref_seen *s, const struct ref_insn *in)
+{
+	unsigned int fmt = (uint32_t)in->imm2 >> 24, k, fifo, n = 0;
+
+	if (!ref_operand_words(in, 3, &fifo))
+		return;
+	for (k = 0; k < ref_sources(in->op); k++) {
+		if (!ref_operand_words(in, k, &fifo))
+			continue;
+		if (((uint32_t)in->imm2 >> (8 * k) & 0xff) != fmt)
+			return;
+		n++;
+	}
+	if (n && fmt < SPYRE_FORMATS)
+		s->alike[in->op][fmt]++;
+}
+
 static void count(const struct ref_job *job, const struct unit *u, const struct ref_insn *in)
 {
 	struct ref_seen *s = job->seen;
@@ -566,6 +583,7 @@ static void count(const struct ref_job *job, const struct unit *u, const struct 
 	for (k = 0; k < ref_sources(in->op); k++)
 		count_operand(s, in, k);
 	count_operand(s, in, 3);
+	count_alike(s, in);
 }
 
 /* --- The machine ---------------------------------------------------------------------------- */

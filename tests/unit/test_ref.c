@@ -482,6 +482,12 @@ static void check_seen(const struct ref_seen *s)
 			}
 		}
 	}
+	/* What the model takes from words to words. */
+	for (i = 0; i < ISA_OPS; i++)
+		for (k = 0; k < SPYRE_FORMATS && spyre_vec_ops_plain.stream[i]; k++)
+			if (!isa_formats[k].integer && isa_formats[k].lanes == SPYRE_LANES)
+				cover(&c, s->alike[i][k], isa_op(i)->name, "all FIFOs of",
+				      isa_formats[k].name);
 	for (i = 0; i < SPYRE_FIFOS; i++) {
 		cover(&c, s->written[i], "FIFO", "written", isa_fifos[i].name);
 		cover(&c, s->read[i], "FIFO", "read", isa_fifos[i].name);
