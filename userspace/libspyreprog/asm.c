@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <spyre/hw.h>
+
 #include "spyrecode.h"
 #include "spyregen.h"
 #include "text.h"
@@ -537,7 +539,7 @@ static int tensor_line(struct as *a, struct scan *s)
 {
 	struct spyreprog_tensor *t = &a->tensors[a->ntensors];
 	const char *w, *name, *at;
-	uint64_t v, max = 1u << 24;	/* the product in bytes stays below 2^64 */
+	uint64_t v, max = UINT32_MAX;
 	unsigned int f, i;
 	size_t n, len;
 
@@ -560,11 +562,11 @@ static int tensor_line(struct as *a, struct scan *s)
 	else if (!scan_is(s, "input"))
 		return scan_fail(s, s->p, "expected input or output");
 	len = scan_word(s, &w);
-	for (f = 0; f < SPYRE_SEN143_FP8; f++)
+	for (f = 0; f < SPYRE_FORMATS; f++)
 		if (strlen(spyreprog_format_name(f)) == len &&
 		    !memcmp(spyreprog_format_name(f), w, len))
 			break;
-	if (f == SPYRE_SEN143_FP8)
+	if (f == SPYRE_FORMATS)
 		return scan_fail(s, w, "expected a tensor's format, such as SEN169_FP16");
 	t->format = (enum spyre_format)f;
 	if (number(s, max, &t->rows))
@@ -576,6 +578,12 @@ static int tensor_line(struct as *a, struct scan *s)
 		return -1;
 	if (!t->rows || !t->cols)
 		return scan_fail(s, s->start, "a tensor has at least one row and one column");
+	/* Beyond this, bytes with their padding would wrap. */
+	if (t->rows > 2 * SPYRE_DMVA_SIZE / t->cols)
+		return scan_fail(s, s->start,
+				 "a tensor of %llu x %llu elements does not fit the card's "
+				 "addresses",
+				 (unsigned long long)t->rows, (unsigned long long)t->cols);
 	scan_space(s);
 	if (scan_is(s, "weights"))
 		t->weights = true;
