@@ -506,6 +506,18 @@ static int parse_raw(struct scan *s, struct spyre_insn *out)
 	return 0;
 }
 
+static int no_field(struct scan *s, const struct isa_op *o, const char *w, size_t n)
+{
+	char names[120] = "be";
+	size_t len = 2;
+	unsigned int i;
+
+	for (i = 0; o->fields[i].kind && len < sizeof(names); i++)
+		len += (size_t)snprintf(names + len, sizeof(names) - len, ", %s",
+					o->fields[i].name);
+	return scan_fail(s, w, "%s has no field '%.*s'; its fields: %s", o->name, (int)n, w, names);
+}
+
 int insn_parse(struct scan *s, int unit, struct spyre_insn *out)
 {
 	const char *prefix = unit < 0 ? "" : isa_prefixes[unit];
@@ -555,7 +567,7 @@ int insn_parse(struct scan *s, int unit, struct spyre_insn *out)
 			    !memcmp(o->fields[i].name, fw, flen))
 				break;
 		if (!o->fields[i].kind)
-			return scan_fail(s, fw, "%s has no field '%.*s'", o->name, (int)flen, fw);
+			return no_field(s, o, fw, flen);
 		if (seen >> i & 1)
 			return scan_fail(s, fw, "field '%.*s' is given twice", (int)flen, fw);
 		seen |= 1u << i;
