@@ -538,6 +538,9 @@ int insn_parse(struct scan *s, int unit, struct spyre_insn *out)
 	}
 	if (n > plen && !memcmp(w, prefix, plen))
 		o = op_by_name(w + plen, n - plen, unit);
+	if (!o && n > plen && !memcmp(w, prefix, plen) && op_by_name(w + plen, n - plen, -1))
+		return scan_fail(s, w, "%s does not execute '%.*s'; the ISA manual says which units do",
+				 spyreprog_unit_name((unsigned int)unit), (int)n, w);
 	bare = n > 3 && w[2] == '_' ? 3 : n > 4 && w[3] == '_' ? 4 : 0;
 	if (!o && unit >= 0 && op_by_name(w + bare, n - bare, -1))
 		return scan_fail(s, w, "%s does not execute '%.*s'; its instructions begin with %s",
