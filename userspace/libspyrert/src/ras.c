@@ -14,7 +14,7 @@ static const struct ras_text {
 } texts[] = {
 	{ SPYRE_RAS_SOFT_FAIL,
 	  "A software error was detected in the card while executing a control block.",
-	  "Check the addresses and sizes the operation was given." },
+	  "Check the program, addresses and sizes of the operation." },
 	{ SPYRE_RAS_UNSUPPORTED_MSG, "The firmware does not know a message of the driver.",
 	  "Check program compatibility with firmware." },
 	{ SPYRE_RAS_COMPUTE_HW, "The compute engine failed while running a job.",
