@@ -593,6 +593,9 @@ static uint32_t stream_run(struct core *c, unsigned int corelet, const struct jo
 	uint32_t done = 0, m;
 	uint8_t *p;
 
+	/* A part of the slice at a time: what is left of it is looked at in between. */
+	if (n > SLICE / 4 / WORD)
+		n = SLICE / 4 / WORD;
 	for (; done < n; done += m) {
 		m = n - done;
 		for (k = 0; k < 3; k++) {
@@ -693,6 +696,10 @@ static enum step do_local(struct core *c, struct unit *u, const struct job_insn 
 			if (!l0 && i->imm == (int)WORD) {
 				n = feed_vec(c, corelet, i->d, q, i->n - u->done);
 				u->done += n;
+				if (n && c->budget <= 0 && u->done < i->n) {
+					c->ready |= 1u << job_unit_index(kind, corelet);
+					return STEP_BLOCKED;
+				}
 				if (n)
 					continue;
 			}

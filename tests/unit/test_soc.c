@@ -1007,6 +1007,36 @@ static void test_zero_state(void **state)
 	env_free(&e);
 }
 
+/* What PE stored to LX straight from its words is as little the next job's as what went through FIFOs. */
+static void test_zero_stored(void **state)
+{
+	unsigned int round;
+	struct env e;
+
+	(void)state;
+	env_init(&e, 1);
+	random_floats(env_map(&e, 0, 8 * 128), 8 * 64, SPYRE_SEN169_FP16);
+	env_map(&e, 1, 32 * 128);
+	for (round = 0; round < 3; round++) {
+		struct bench b;
+
+		begin(&b, 0, 0, 8, 32);
+		if (!(round & 1)) {
+			b.pe = unit(&b, SPYRE_UNIT_PE);
+			sp_ld(b.job, b.lxlu, R0, NOREG, SPYRE_FIFO_LXLU_PE0, 8, 128, 0);
+			sp_vec(b.job, b.pe, SPYRE_OP_NEG, F(PE_LXSU), F(LXLU_PE0), 0, 0, 8, 0,
+			       SPYRE_FMTS(SPYRE_SEN169_FP16, 0, 0, SPYRE_SEN169_FP16));
+			sp_st(b.job, b.lxsu, R0, NOREG, SPYRE_FIFO_PE_LXSU, 8, 128, 0);
+		}
+		end(&b, &e);
+		memset(e.seg[1], 1, 32 * 128);
+		run_ok(&e);
+		assert_true(all(e.seg[1] + 8 * 128, 24 * 128, 0));
+		assert_int_equal(all(e.seg[1], 8 * 128, 0), round & 1);
+	}
+	env_free(&e);
+}
+
 /* --- Launch --------------------------------------------------------------------------------- */
 
 static void test_launch(void **state)
@@ -1465,6 +1495,7 @@ int main(void)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_keep_lx),
 		cmocka_unit_test(test_zero_state),
+		cmocka_unit_test(test_zero_stored),
 		cmocka_unit_test(test_launch),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_fault_order),
