@@ -9,7 +9,7 @@ FW_IMAGE := $(FW_DIR)/spyre/spyre-dd2-1.fw
 FW_ELF := $(FW_DIR)/spyre-dd2-1.elf
 FW_ARCH := -march=rv32imc_zicsr_zifencei -mabi=ilp32
 FW_FLAGS := -std=gnu11 -O2 -g $(FW_ARCH) -mcmodel=medlow -ffreestanding -fno-builtin \
-	-ffunction-sections -fdata-sections -fno-common -fno-stack-protector -fstack-usage \
+	-ffunction-sections -fdata-sections -fno-common -fno-stack-protector -fcallgraph-info=su \
 	-Wall -Wextra -Wmissing-prototypes -Wvla -Wconversion -Wno-sign-conversion -Wundef \
 	-Wstack-usage=512 -Werror -DFW_VERSION='"$(FW_VERSION)"' -Iinclude
 # Arithmetic of the compiler's own library only, and of the variant without atomics: asking with the
@@ -47,7 +47,13 @@ $(FW_ELF): $(FW_OBJ) $(FW_DIR)/firmware.lds
 	$(Q)$(FW_CROSS)gcc $(FW_ARCH) -nostdlib -static -Wl,--gc-sections -Wl,--fatal-warnings -Wl,--no-warn-rwx-segments \
 		-Wl,-T,$(FW_DIR)/firmware.lds -Wl,-Map,$(FW_ELF:.elf=.map) -o $@ $(FW_OBJ) $(FW_LIBGCC)
 
-$(FW_IMAGE): $(FW_ELF) $(FW_LAYOUT) firmware/mkfw.py
+# What the stacks can need at most. An image is made only when they suffice.
+FW_STACK := $(FW_ELF:.elf=.stack)
+$(FW_STACK): $(FW_ELF) firmware/stack.py firmware/command.c
+	$(Q)python3 firmware/stack.py --nm $(FW_CROSS)nm --objdump $(FW_CROSS)objdump --source firmware/command.c \
+		--out $@ $(FW_ELF) $(FW_SRC:firmware/%.c=$(FW_DIR)/rv32/%.ci)
+
+$(FW_IMAGE): $(FW_ELF) $(FW_LAYOUT) firmware/mkfw.py $(FW_STACK)
 	$(call say,FW,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)python3 firmware/mkfw.py --layout $(FW_LAYOUT) --version $(FW_VERSION) $(FW_ELF) $@

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: MIT
 CHECK_HOST += tests/scripts/test_scripts,$(B)
+CHECK_HOST += tests/scripts/test_stack
