@@ -92,7 +92,7 @@ CHECK_UNIT += $(B)/tests/unit/test_fw_core
 
 # --- Unit tests: the image on the card model, in process ----------------------------------------
 
-FW_CARD_FLAGS = $(CFLAGS) $(INC) $(MODEL_INC) -D_GNU_SOURCE -DCT_FIRMWARE='"$(FW_IMAGE)"' -Itests/unit \
+FW_CARD_FLAGS = $(CFLAGS) $(INC) $(MODEL_INC) -D_GNU_SOURCE -DCT_FIRMWARE='"$(FW_IMAGE)"' -DFW_STACK='"$(FW_STACK)"' -Itests/unit \
 	-Iuserspace/libspyreprog/include
 
 # Its own build.mk, which makes and names it, comes later.
@@ -114,7 +114,7 @@ CHECK_UNIT += $(foreach t,$(1),$(B)/tests/unit/$(t)$(2))
 -include $(wildcard $(FW_DIR)/card$(2)/*.d)
 endef
 
-$(eval $(call fw_card_test,test_fw_card test_fw_stress test_fw_compute test_fw_slices,,$(SAN),$(FW_PROG_ASAN) $(MODEL_LIB_ASAN)))
+$(eval $(call fw_card_test,test_fw_card test_fw_stress test_fw_bounds test_fw_compute test_fw_slices,,$(SAN),$(FW_PROG_ASAN) $(MODEL_LIB_ASAN)))
 # GCC does not model the fences of cardtest.c here; what they order are atomics.
 $(eval $(call fw_card_test,test_fw_stress,_tsan,$(MODEL_TSAN) -Wno-tsan,$(MODEL_LIB_TSAN)))
 

@@ -67,7 +67,6 @@ u32 context_create(const struct spyre_msg_ctx *m)
 	c->last_arm = arm;
 	list_init(&c->all);
 	list_init(&c->parked);
-	list_init(&c->with_parked);
 	list_init(&c->dirty);
 	c->live = 1;
 	return SPYRE_MSG_OK;

@@ -4,7 +4,22 @@
  *
  * One loop, no interrupts: mstatus.MIE stays clear and WFI only sleeps, so nothing here needs a lock.
  * A turn of the loop does a bounded amount of each kind of work. No function recurses; loops whose
- * length a host could choose have a constant bound or work on one batch per turn.
+ * length a host could choose have a constant bound or work on one batch per turn:
+ *
+ *	completions		16	engine.c; with one DEADLOCK among them 1024 stuck units, 16 events
+ *	doorbells		64	queue.c
+ *	hardware errors		8	ras.c; injected faults as many, command.c
+ *	polled queues		8	queue.c
+ *	timers			16	timer.c; each some log2(FW_QUEUES) steps
+ *	parked queues		256 looked at for signals and doorbells, 64 woken by a sweep; sync.c
+ *	jobs started		one per engine, dispatch.c
+ *	queues served		4, of FW_BATCH control blocks each; dispatch.c, run.c
+ *	commands, events	4 (5 with a shutdown), 32; mailbox.c
+ *	usage pages		FW_CONTEXTS, once per FW_USAGE; usage.c
+ *
+ * Only what makes a whole context or the card fail visits more, once: a fault, CTX_RESET, a thermal trip
+ * and SHUTDOWN visit the context's queues or all (FW_QUEUES); DIAG and DUMP_STATE the doorbell pages
+ * (SPYRE_DB_PAGES), DUMP_STATE with 64 lines of log. tests/unit/test_fw_bounds.c measures it.
  */
 #ifndef FW_FIRMWARE_H
 #define FW_FIRMWARE_H
@@ -114,6 +129,8 @@ struct queue {
 	u64 wait_until;		/* card time of its timeout, all ones: none */
 	u64 wait_addr;
 	u32 wait_space;
+	u32 parked_as;		/* number of its parking */
+	struct node waiter;	/* in the list of all parked queues */
 
 	u64 ring, response, shadow, status;
 	u64 timeout;
@@ -143,7 +160,6 @@ struct context {
 	u64 table, arm, usage_bus;
 	struct node all;	/* its queues */
 	struct node parked;	/* those in a WAIT */
-	struct node with_parked;	/* in the list of contexts that have some */
 	struct node dirty;	/* in the list of contexts whose usage page is old */
 	struct spyre_usage usage;
 };
@@ -392,7 +408,8 @@ void sync_park(struct queue *q, u64 now);
 void sync_unpark(struct queue *q);
 /* A doorbell of the context rang: all its WAITs look again. */
 void sync_wake_context(struct context *c);
-void sync_turn(u64 now);
+/* Nonzero: parked queues are left that are to look now. */
+int sync_turn(u64 now);
 u64 sync_next(void);
 
 /* --- interrupt.c ---------------------------------------------------------------------------- */

@@ -40,9 +40,13 @@ static void injected(void)
 
 int turn(void)
 {
-	u32 pending = reg_read(MCU_IRQ_PENDING);
-	u64 now = soc_time();
+	u32 pending;
+	u64 now;
 	int more = 0;
+
+	reg_write(MCU_TURN, 1);
+	pending = reg_read(MCU_IRQ_PENDING);
+	now = soc_time();
 
 	if (pending & MCU_IRQ_ENGINE)
 		engine_completions();
@@ -59,7 +63,7 @@ int turn(void)
 	}
 	queue_poll();
 	timer_turn(now);
-	sync_turn(now);
+	more |= sync_turn(now);
 	more |= dispatch_turn(now);
 	shutdown_turn();
 	more |= mailbox_turn(now);

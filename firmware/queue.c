@@ -116,16 +116,13 @@ void queue_done(struct queue *q, u32 entry)
 
 void queue_unlink(struct queue *q)
 {
-	struct context *c = context_of(q);
-
 	if (q->where < FW_KINDS) {
 		dispatch_remove(q);
 	} else if (q->where == WHERE_POLLED) {
 		list_del(&q->link);
 	} else if (q->where == WHERE_PARKED) {
 		list_del(&q->link);
-		if (list_empty(&c->parked))
-			list_del(&c->with_parked);
+		list_del(&q->waiter);
 		timer_clear(q);
 	}
 	q->where = WHERE_TURN;

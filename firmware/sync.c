@@ -6,7 +6,8 @@
  *  - a SIGNAL of this card stores to the same address of the same context: at once;
  *  - a SIGNAL of this card stores anywhere else (it may be an alias of the same memory): all parked
  *    queues look within FW_SWEEP, so that many signals cost no more than one sweep each FW_SWEEP;
- *  - a doorbell of its context rings: at once;
+ *  - a doorbell of its context rings: at once. Both that only while few are parked: what goes beyond
+ *    LOOKS is left to a sweep, or a context with many parked queues would make every turn long;
  *  - its timer fires: FW_WAIT_MIN, doubled up to FW_WAIT_MAX, for writers that do none of these.
  *
  * Parking: status.parked = 1, full fence, one more look. The CPU stores the word, full fence, loads
@@ -14,13 +15,24 @@
  */
 #include "firmware.h"
 
-static struct node waiters;	/* contexts with parked queues */
+/* Parked queues that one SIGNAL or doorbell, all of them in one turn, and one turn of a sweep look at. */
+#define LOOKS		64u
+#define LOOKS_PER_TURN	256u
+
+static struct node waiters;	/* parked queues, in the order in which they were parked */
+static u32 parked_ever;
 static u64 sweep_at;
+static u8 sweeping;		/* a sweep has begun: those parked before .sweep_end look */
+static u32 sweep_end;
+static u32 looks;		/* left in this turn */
 
 void sync_init(void)
 {
 	list_init(&waiters);
+	parked_ever = 0;
 	sweep_at = ~0ull;
+	sweeping = 0;
+	looks = LOOKS_PER_TURN;
 }
 
 static struct context *context_of(const struct queue *q)
@@ -60,18 +72,23 @@ u32 sync_probe(struct queue *q, const struct spyre_cb *cb, struct verdict *v, u3
 	return *syndrome ? fault(v, SPYRE_HMI_HOST_WRITE, *syndrome) : 0;
 }
 
-/* All parked queues of a context, or those that wait for one word, get a turn. */
-static void wake(struct context *c, int all, u32 space, u64 addr)
+/* Parked queues of a context, all or those that wait for one word, get a turn. Nonzero: not all were looked at. */
+static int wake(struct context *c, int all, u32 space, u64 addr)
 {
 	struct node *n, *next;
+	u32 i = 0;
 
 	for (n = c->parked.next; n != &c->parked; n = next) {
 		struct queue *q = list_entry(n, struct queue, link);
 
+		if (i++ == LOOKS || !looks)
+			return 1;
+		looks--;
 		next = n->next;
 		if (all || (q->wait_addr == addr && q->wait_space == space))
 			queue_wake(q);
 	}
+	return 0;
 }
 
 u32 sync_signal(struct queue *q, const struct spyre_cb *cb, struct verdict *v, u32 *syndrome)
@@ -149,9 +166,9 @@ void sync_park(struct queue *q, u64 now)
 	struct context *c = context_of(q);
 	u64 next = now + q->backoff;
 
-	if (list_empty(&c->parked))
-		list_add_tail(&waiters, &c->with_parked);
 	list_add_tail(&c->parked, &q->link);
+	list_add_tail(&waiters, &q->waiter);
+	q->parked_as = parked_ever++;
 	q->where = WHERE_PARKED;
 	timer_set(q, next < q->wait_until ? next : q->wait_until);
 	q->backoff *= 2;
@@ -170,24 +187,38 @@ void sync_unpark(struct queue *q)
 
 void sync_wake_context(struct context *c)
 {
-	wake(c, 1, 0, 0);
+	/* Those left over look in the next sweep, which begins in this turn. */
+	if (wake(c, 1, 0, 0))
+		sweep_at = 0;
 }
 
-void sync_turn(u64 now)
+int sync_turn(u64 now)
 {
-	struct node *n, *next;
+	u32 i;
 
-	if (now < sweep_at)
-		return;
-	sweep_at = ~0ull;
-	/* Waking the last queue of a context takes the context out of the list. */
-	for (n = waiters.next; n != &waiters; n = next) {
-		next = n->next;
-		wake(list_entry(n, struct context, with_parked), 1, 0, 0);
+	looks = LOOKS_PER_TURN;
+	if (!sweeping) {
+		if (now < sweep_at)
+			return 0;
+		sweep_at = ~0ull;
+		sweeping = 1;
+		sweep_end = parked_ever;
 	}
+	/* Who looks and parks again meanwhile comes behind .sweep_end: a sweep ends. */
+	for (i = 0; i < LOOKS && !list_empty(&waiters); i++) {
+		struct queue *q = list_entry(waiters.next, struct queue, waiter);
+
+		if ((int32_t)(q->parked_as - sweep_end) >= 0)
+			break;
+		queue_wake(q);
+	}
+	sweeping = i == LOOKS;
+	return sweeping;
 }
 
 u64 sync_next(void)
 {
-	return list_empty(&waiters) ? ~0ull : sweep_at;
+	if (list_empty(&waiters))
+		return ~0ull;
+	return sweeping ? 0 : sweep_at;
 }

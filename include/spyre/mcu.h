@@ -31,6 +31,8 @@
 #define MCU_HEARTBEAT		0x0014u	/* WO any value: host-visible HEARTBEAT register + 1 */
 /* RO nanoseconds of host time, free running 32 bit: only for how long to poll before sleeping, never for card time. */
 #define MCU_POLL_NS		0x0018u
+/* WO any value: a turn of the firmware's loop begins. The card counts turns, and the most instructions of one. */
+#define MCU_TURN		0x001cu
 
 /* Interrupt controller: pending is level, cleared by serving its cause (MBOX: write 1). */
 #define MCU_IRQ_PENDING		0x0020u	/* RO */

@@ -365,6 +365,8 @@ size_t spyre_card_counters(struct spyre_card *c, struct spyre_counter *out, size
 		put(out, max, &n, eng[i][2], load_relaxed(&c->engine[i].bytes));
 	}
 	put(out, max, &n, "mcu-instructions", load_relaxed(&c->mcu.instructions));
+	put(out, max, &n, "mcu-turns", load_relaxed(&c->mcu.turns));
+	put(out, max, &n, "mcu-turn-max", load_relaxed(&c->mcu.turn_max));
 	put(out, max, &n, "heartbeat", load_relaxed(&c->heartbeat));
 	put(out, max, &n, "doorbells", load_relaxed(&c->db.rung));
 	put(out, max, &n, "doorbell-overflows", load_relaxed(&c->db_overflow));

@@ -138,6 +138,8 @@ struct mcu {
 	uint32_t skip_bp;	/* breakpoint not taken while stepping over it; ~0: none */
 
 	uint64_t instructions;	/* atomic: published count */
+	uint64_t turn_start;	/* instret at the last MCU_TURN; the core's own. 0: none since its start */
+	uint64_t turns, turn_max;	/* atomic: MCU_TURN since the start, most instructions between two */
 	uint32_t req;		/* atomic: REQ_* */
 	uint32_t pend;		/* atomic: MCU_IRQ_* and PEND_TIMER */
 	uint32_t sleeping;	/* atomic: in WFI */
@@ -456,7 +458,7 @@ static inline void mcu_irq_clear(struct spyre_card *c, uint32_t bits)
 {
 	__atomic_fetch_and(&c->mcu.pend, ~bits, __ATOMIC_SEQ_CST);
 }
-enum bus_result { BUS_OK = 0, BUS_FAULT = 1, BUS_RECHECK = 2 };
+enum bus_result { BUS_OK = 0, BUS_FAULT = 1, BUS_RECHECK = 2, BUS_TURN = 3 };
 enum bus_result mcu_bus_load(struct spyre_card *c, uint32_t addr, unsigned int size, uint32_t *value);
 enum bus_result mcu_bus_store(struct spyre_card *c, uint32_t addr, unsigned int size, uint32_t value);
 void mcu_bus_reset(struct spyre_card *c);

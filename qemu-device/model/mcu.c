@@ -683,6 +683,17 @@ static void mcu_sleep(struct spyre_card *c)
 	store_seq(&m->awake, 1);
 }
 
+/* A turn of the firmware's loop begins, another one may have ended. */
+static void mcu_turn(struct mcu *m, uint64_t instret)
+{
+	uint64_t took = instret - m->turn_start;
+
+	if (m->turn_start && took > load_relaxed(&m->turn_max))
+		store_relaxed(&m->turn_max, took);
+	m->turn_start = instret;
+	store_relaxed(&m->turns, load_relaxed(&m->turns) + 1);
+}
+
 static bool branch_taken(const struct mcu *m, uint32_t w, int32_t *imm, uint32_t *link)
 {
 	const uint32_t *x = m->x;
@@ -955,6 +966,9 @@ do_##name##_c: { enum { L = 2 }; __VA_ARGS__ }
 		n--; \
 		ip += L / 2; \
 		goto slice; \
+	     case BUS_TURN: \
+		mcu_turn(m, m->instret + (SLICE - n)); \
+		break; \
 	     case BUS_OK: \
 		break; \
 	     } \
@@ -1067,6 +1081,9 @@ void mcu_start(struct spyre_card *c, uint32_t entry)
 	m->mcause = 0;
 	m->mtval = 0;
 	m->in_exception = false;
+	m->turn_start = 0;
+	store_relaxed(&m->turns, 0);
+	store_relaxed(&m->turn_max, 0);
 	m->skip_bp = ~0u;
 	mcu_invalidate_code(m);
 	store_seq(&m->req, 0);

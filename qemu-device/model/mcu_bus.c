@@ -317,6 +317,8 @@ static enum bus_result reg_write(struct spyre_card *c, uint32_t off, uint32_t v)
 	case MCU_HEARTBEAT:
 		add_relaxed(&c->heartbeat, 1);
 		break;
+	case MCU_TURN:
+		return BUS_TURN;
 	case MCU_IRQ_ENABLE:
 		m->irq_enable = v & 0x7fffffff;
 		return BUS_RECHECK;

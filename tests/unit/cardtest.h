@@ -23,6 +23,13 @@
 /* Waits are bounded by this much host time: sanitizers and busy machines are slow. */
 #define CT_TIMEOUT_MS	20000
 
+/*
+ * Most instructions of a turn of the firmware's loop, for those with few queues; a command that makes a whole
+ * context or the card fail adds CT_TURN_QUEUE for each of its queues. At 800 MHz 100,000 take 125 us.
+ */
+#define CT_TURN_MAX	200000u
+#define CT_TURN_QUEUE	600u
+
 struct ct_card {
 	void *owned;		/* list of contexts and queues: they go with the card */
 	struct spyre_inproc *ip;
