@@ -226,6 +226,104 @@ static void test_parked(void **state)
 	assert_true(slow < 500);
 }
 
+/*
+ * All that tests/formal/queue.pml has, at once: one submits NOPs and WAITs to a ring that is reused all the time,
+ * one stores the words that the WAITs wait for, one sleeps until everything is done. As there, no timer helps:
+ * card time stands still, so neither a parked queue nor a sweep looks by itself, and a lost wake-up is for good.
+ * Responses carry their entry's cookie: one that was fetched before it was written has another.
+ */
+#define PROTOCOL_ENTRIES	6000u
+
+struct protocol {
+	struct sleeper s;
+	uint64_t *word;
+	uint64_t at;
+	uint32_t wrong;
+};
+
+static void *protocol_user(void *arg)
+{
+	struct protocol *p = arg;
+	struct ct_queue *q = p->s.q;
+	const struct spyre_rb *rb;
+	uint32_t i, r = 3;
+
+	for (i = 0; i < PROTOCOL_ENTRIES; i++) {
+		struct spyre_cb cb = ct_cb(SPYRE_CB_NOP, 0);
+
+		if (i & 1)
+			cb = ct_cb_sync(SPYRE_CB_WAIT, SPYRE_CB_F_HOST, p->at, i / 2 + 1);
+		cb.flags |= SPYRE_CB_F_RESPONSE | SPYRE_CB_F_INTERRUPT;
+		cb.cookie = 0xc0de00000000ull + i;
+		if (i >= q->entries) {
+			rb = ct_response(q, i - q->entries, CT_TIMEOUT_MS);
+			if (!rb || rb->cookie != 0xc0de00000000ull + i - q->entries || rb->status)
+				p->wrong++;
+			if (!rb)
+				break;
+		}
+		ct_put(q, &cb);
+		r = r * 1664525 + 1013904223;
+		if (r >> 30)
+			ct_submit(q);
+		/* A card that has nothing else to do meets the writer in the middle of its looks. */
+		if (r >> 30 > 1 && ct_wait(q, i, CT_TIMEOUT_MS))
+			break;
+		if (!(r >> 25 & 15))
+			spin_ns(r % 70000);
+	}
+	ct_submit(q);
+	return NULL;
+}
+
+static void *protocol_writer(void *arg)
+{
+	struct protocol *p = arg;
+	struct ct_queue *q = p->s.q;
+	uint32_t i, r = 5;
+
+	for (i = 1; i <= PROTOCOL_ENTRIES / 2; i++) {
+		/* About when the card comes to the WAIT, or after it has parked. */
+		while ((int32_t)(ct_load(&q->shadow->tail) - 2 * i) < 0 &&
+		       !__atomic_load_n(&p->s.stop, __ATOMIC_ACQUIRE))
+			sched_yield();
+		r = r * 1664525 + 1013904223;
+		spin_ns(r >> 28 ? (r >> 8) % 6000 : (r >> 8) % 40000);
+		__atomic_store_n(p->word, i, __ATOMIC_RELEASE);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		/* Not ct_ring(): its count belongs to the user. */
+		if (ct_load(&q->status->parked))
+			spyre_card_db_write(card->card, (uint64_t)q->id * SPYRE_DB_PAGE_SIZE, 0, 4);
+	}
+	return NULL;
+}
+
+static void test_protocol(void **state)
+{
+	struct ct_queue_config cfg = { .entries = SPYRE_RING_MIN };
+	struct ct_ctx *x = ct_ctx_new(card, 1);
+	struct protocol p = { .s.vector = 1 };
+	pthread_t user, writer;
+
+	(void)state;
+	p.s.q = ct_queue_new(x, &cfg);
+	p.word = ct_host(x, 4096, SPYRE_PTE_WRITE, &p.at);
+	assert_non_null(p.s.q);
+	assert_non_null(p.word);
+	spyre_inproc_manual_clock(card->ip);
+	assert_int_equal(pthread_create(&user, NULL, protocol_user, &p), 0);
+	assert_int_equal(pthread_create(&writer, NULL, protocol_writer, &p), 0);
+	while (ct_load(&p.s.q->status->done) != PROTOCOL_ENTRIES && !p.s.lost)
+		sleep_until(&p.s, PROTOCOL_ENTRIES);
+	__atomic_store_n(&p.s.stop, true, __ATOMIC_RELEASE);
+	pthread_join(user, NULL);
+	pthread_join(writer, NULL);
+	assert_int_equal(p.s.lost, 0);
+	assert_int_equal(p.wrong, 0);
+	assert_int_equal(ct_load(&p.s.q->status->error), 0);
+	assert_true(spyre_inproc_raised(card->ip, 1) > 0);
+}
+
 /* Two queues throw a token to each other, each waiting for the other's signal. */
 static void test_ping_pong(void **state)
 {
@@ -401,6 +499,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one_vector, setup_one_vector, teardown),
 		cmocka_unit_test_setup_teardown(test_no_storm, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_parked, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_protocol, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ping_pong, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_starves, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_queues, setup, teardown),
