@@ -102,17 +102,29 @@ static uint64_t address(void)
 	}
 }
 
-static void fill_desc(struct spyre_dma_desc *d)
+/* The same, but mostly of the kind that a copy has on this side: else its check is all that is reached. */
+static uint64_t side(bool is_host)
+{
+	uint8_t k = u8();
+
+	if (!(k & 3))
+		return address();
+	if (is_host)
+		return (k & 12 ? host_at : ro_at) + (uint64_t)(k >> 4) * 512;
+	return (k & 12 ? DMVA : DMVA_RO) + (uint64_t)(k >> 4) * 512;
+}
+
+static void fill_desc(struct spyre_dma_desc *d, bool dst_host, bool src_host)
 {
 	uint8_t shape = u8();
 	uint64_t sticks;
 	unsigned int i;
 
 	memset(d, 0, sizeof(*d));
-	d->dst = address();
-	d->src = address();
-	d->bytes = shape & 128 ? u64() : 1u + u32() % 0x2000;
-	d->ndims = shape & 7;
+	d->dst = side(dst_host);
+	d->src = side(src_host);
+	d->bytes = shape & 128 && !(u8() & 3) ? u64() : 1u + u32() % 0x2000;
+	d->ndims = shape & 8 ? 1 : shape & 7;
 	for (i = 0; i < 3 && (i + 1 < d->ndims || shape & 64); i++) {
 		d->count[i] = shape & 32 ? u32() : u8() % 8;
 		d->dst_stride[i] = (uint64_t)(int64_t)(int16_t)(u8() << 5 | u8() << 12);
@@ -131,13 +143,19 @@ static void fill_desc(struct spyre_dma_desc *d)
 
 static struct spyre_cb control_block(void)
 {
-	uint8_t kind = u8();
+	uint8_t kind = u8(), extra;
 	struct spyre_cb cb = ct_cb(kind % 12, 0);
 	unsigned int i;
 
 	cb.flags = u8() & SPYRE_CB_F_ALL_TYPES;
-	if (kind & 64)
+	/* One flag of single types, or any number of them. */
+	extra = kind & 64 ? u8() : 0;
+	if (extra & 128)
 		cb.flags |= (uint16_t)(u8() << 8);
+	else if (extra)
+		cb.flags |= (uint16_t)(0x100u << (extra & 7));
+	if (extra & 64 && cb.type >= SPYRE_CB_SIGNAL)
+		cb.flags |= SPYRE_CB_F_HOST;
 	if (kind & 128)
 		cb.timeout = u32();
 	switch (cb.type) {
@@ -154,18 +172,20 @@ static struct spyre_cb control_block(void)
 			cb.u.list.list = u8() & 1 ? address() : host_at;
 			cb.u.list.entries = u8() & 7 ? u8() : u32();
 		} else {
-			fill_desc(&cb.u.dma);
+			fill_desc(&cb.u.dma,
+				  cb.type == SPYRE_CB_DMAO || cb.flags & SPYRE_CB_F_DST_HOST,
+				  cb.type == SPYRE_CB_DMAI || cb.flags & SPYRE_CB_F_SRC_HOST);
 		}
 		break;
 	case SPYRE_CB_FILL:
-		cb.u.fill.dst = address();
+		cb.u.fill.dst = side(false);
 		cb.u.fill.bytes = u8() & 1 ? u64() : 128u * u8();
 		cb.u.fill.pattern = u64();
 		break;
 	case SPYRE_CB_SIGNAL:
 	case SPYRE_CB_WAIT:
 	case SPYRE_CB_TIMESTAMP:
-		cb.u.sync.addr = address();
+		cb.u.sync.addr = side(cb.flags & SPYRE_CB_F_HOST);
 		cb.u.sync.value = u8();
 		if (cb.flags & SPYRE_CB_F_DOORBELL) {
 			cb.u.sync.doorbell = address();
@@ -176,7 +196,7 @@ static struct spyre_cb control_block(void)
 		break;
 	}
 	/* One word of anything, anywhere. */
-	if (kind & 32) {
+	if (kind & 32 && !(u8() & 3)) {
 		i = u8() % 16;
 		if (i < 4)
 			memcpy((uint8_t *)&cb + 8 * i, &(uint64_t){ u64() }, 8);
@@ -184,6 +204,17 @@ static struct spyre_cb control_block(void)
 			cb.u.raw[i - 4] = u64();
 	}
 	return cb;
+}
+
+/* What the driver does for a user whose queue has failed: without it the first bad entry is the last. */
+static void recover(struct ct_queue *q)
+{
+	if (whose == CHAOS || !ct_load(&q->status->error))
+		return;
+	__atomic_store_n(&q->shadow->tail, q->tail, __ATOMIC_RELEASE);
+	q->rung = q->tail;
+	ct_answer(card, ct_send(card, SPYRE_MSG_QUEUE_RESET, &(struct spyre_msg_id){ .id = q->id },
+				sizeof(struct spyre_msg_id)), NULL, 1000);
 }
 
 static void advance(uint32_t slices)
@@ -206,7 +237,7 @@ static void poke_host(void)
 	uint32_t i = u8() % 32;
 
 	if (u8() & 1) {
-		fill_desc(&d);
+		fill_desc(&d, i & 1, i & 2);
 		memcpy(host + i * SPYRE_DMA_LIST_STRIDE, &d, sizeof(d));
 	} else {
 		memcpy(host + 8u * i, &(uint64_t){ u8() }, 8);
@@ -383,7 +414,7 @@ static void operation(void)
 	uint8_t op = u8();
 
 	q = qa[op >> 7];
-	switch (op % 14) {
+	switch (op % 16) {
 	case 0 ... 3:
 		put(q);
 		break;
@@ -407,7 +438,10 @@ static void operation(void)
 		poke_program();
 		break;
 	case 10:
+	case 14:
+	case 15:
 		advance(1 + u8() % 16);
+		recover(q);
 		break;
 	case 11:
 		if (whose != USER)
