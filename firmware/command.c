@@ -103,6 +103,16 @@ static u32 get_telemetry(const void *body)
 	return LATER;
 }
 
+static u32 get_engines(const void *body)
+{
+	struct spyre_msg_engines m;
+
+	(void)body;
+	engine_holders(&m);
+	answer(now_at->MessageTag, SPYRE_MSG_OK, &m, sizeof(m));
+	return LATER;
+}
+
 static u32 diag(const void *body)
 {
 	struct spyre_msg_id m = *(const struct spyre_msg_id *)body;
@@ -261,6 +271,7 @@ static const struct handler handlers[] = {
 	[SPYRE_MSG_INJECT] = { sizeof(struct spyre_msg_id), inject },
 	[SPYRE_MSG_SHUTDOWN] = { 0, shutdown },
 	[SPYRE_MSG_CTX_RESET] = { sizeof(struct spyre_msg_id), ctx_reset },
+	[SPYRE_MSG_GET_ENGINES] = { 0, get_engines },
 };
 
 void op_done(u32 tag, u32 status)

@@ -9,6 +9,10 @@
  *
  * Service is counted in modelled SoC cycles of the engine, or in control blocks for the core: a class
  * with long jobs gets fewer of them.
+ *
+ * Kernel queues are in no class. Those that wait get every other turn, one after the other: what they run
+ * is waited for by others in the kernel, so no number or priority of user queues may hold it up for longer
+ * than a job each time.
  */
 #include "firmware.h"
 
@@ -27,6 +31,8 @@ struct service_class {
 
 struct service {
 	struct service_class class[SPYRE_PRIORITIES];
+	struct node kernel;	/* kernel queues that wait */
+	u8 kernel_last;		/* one of them was served last */
 	u64 now;		/* virtual time of the class served last */
 	u32 waiting;		/* queues */
 };
@@ -41,6 +47,8 @@ void dispatch_init(void)
 	for (kind = 0; kind < FW_KINDS; kind++) {
 		service[kind].now = 0;
 		service[kind].waiting = 0;
+		service[kind].kernel_last = 0;
+		list_init(&service[kind].kernel);
 		for (class = 0; class < SPYRE_PRIORITIES; class++) {
 			service[kind].class[class].time = 0;
 			list_init(&service[kind].class[class].takers);
@@ -58,13 +66,17 @@ void dispatch_push(struct queue *q, u32 kind)
 	struct service_class *class = &s->class[q->priority];
 	struct turn_taker *t = &taker[kind][q->priority][q->context];
 
+	q->where = (u8)kind;
+	s->waiting++;
+	if (q->kernel) {
+		list_add_tail(&s->kernel, &q->link);
+		return;
+	}
 	if (list_empty(&class->takers) && class->time < s->now)
 		class->time = s->now;
 	if (list_empty(&t->queues))
 		list_add_tail(&class->takers, &t->link);
 	list_add_tail(&t->queues, &q->link);
-	q->where = (u8)kind;
-	s->waiting++;
 }
 
 void dispatch_remove(struct queue *q)
@@ -73,7 +85,7 @@ void dispatch_remove(struct queue *q)
 	struct turn_taker *t = &taker[kind][q->priority][q->context];
 
 	list_del(&q->link);
-	if (list_empty(&t->queues))
+	if (!q->kernel && list_empty(&t->queues))
 		list_del(&t->link);
 	service[kind].waiting--;
 }
@@ -94,6 +106,13 @@ struct queue *dispatch_pop(u32 kind)
 		if (!list_empty(&c->takers) && (!class || c->time < class->time))
 			class = c;
 	}
+	s->kernel_last = !list_empty(&s->kernel) && (!s->kernel_last || !class);
+	if (s->kernel_last) {
+		q = list_entry(s->kernel.next, struct queue, link);
+		dispatch_remove(q);
+		q->where = WHERE_TURN;
+		return q;
+	}
 	if (!class)
 		return NULL;
 	t = list_entry(class->takers.next, struct turn_taker, link);
@@ -108,19 +127,23 @@ struct queue *dispatch_pop(u32 kind)
 	return q;
 }
 
-void dispatch_direct(u32 kind, u32 priority)
+void dispatch_direct(u32 kind, const struct queue *q)
 {
 	struct service *s = &service[kind];
-	struct service_class *class = &s->class[priority];
+	struct service_class *class = &s->class[q->priority];
 
+	if (q->kernel)
+		return;
 	if (class->time < s->now)
 		class->time = s->now;
 	s->now = class->time;
 }
 
-void dispatch_charge(u32 kind, u32 priority, u32 cost)
+void dispatch_charge(u32 kind, const struct queue *q, u32 cost)
 {
-	service[kind].class[priority].time += (u64)cost << (SPYRE_PRIORITIES - 1 - priority);
+	if (!q->kernel)
+		service[kind].class[q->priority].time +=
+			(u64)cost << (SPYRE_PRIORITIES - 1 - q->priority);
 }
 
 int dispatch_waiting(u32 kind)

@@ -46,6 +46,16 @@ u32 engine_idle(u32 kind)
 	return FW_NONE;
 }
 
+void engine_holders(struct spyre_msg_engines *m)
+{
+	u32 e;
+
+	memset(m, 0, sizeof(*m));
+	for (e = 0; e < number; e++)
+		if (engine[e].busy)
+			m->job[e] = engine[e].queue->context | engine[e].tag >> 4 << 8;
+}
+
 int engine_any_busy(void)
 {
 	u32 e;
@@ -119,7 +129,7 @@ static void complete(const struct mcu_completion *c, struct spyre_rb *rb)
 	if (!rb->status && en->timeout && en->timeout <
 	    (en->kind == MCU_ENGINE_COMPUTE ? rb->ts[3] - rb->ts[2] : busy))
 		rb->status = SPYRE_ERR_TIMEOUT;
-	dispatch_charge(en->kind, q->priority, busy > COST_MAX ? COST_MAX : (u32)busy);
+	dispatch_charge(en->kind, q, busy > COST_MAX ? COST_MAX : (u32)busy);
 	usage_job(ctx, en->kind, busy, rb->bytes);
 	if (card.over_power && en->kind == MCU_ENGINE_COMPUTE)
 		hold = soc_time() + (busy > FW_TICK ? FW_TICK : busy);

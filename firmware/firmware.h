@@ -122,6 +122,7 @@ struct queue {
 	u8 batch;		/* which batch of private RAM holds its copies, FW_BATCHES: the window */
 	u8 no_ring;		/* ring or response unusable: nothing is fetched until reset */
 	u8 checked;		/* entry .issue was checked and waits for an engine or its turn */
+	u8 kernel;		/* SPYRE_QUEUE_KERNEL: in no class, served at least every other turn */
 	/* WAIT at .issue */
 	u8 waiting;		/* its first look was made */
 	u8 parked;		/* status page says parked */
@@ -337,10 +338,10 @@ void dispatch_push(struct queue *q, u32 kind);
 /* Whose turn it is, out of its list; NULL: nobody's. */
 struct queue *dispatch_pop(u32 kind);
 void dispatch_remove(struct queue *q);
-/* The class is served without having waited: nobody did. Time goes on all the same. */
-void dispatch_direct(u32 kind, u32 priority);
-/* Service a class has had: SoC cycles of an engine, or control blocks of the core. */
-void dispatch_charge(u32 kind, u32 priority, u32 cost);
+/* The queue's class is served without having waited: nobody did. Time goes on all the same. */
+void dispatch_direct(u32 kind, const struct queue *q);
+/* Service the queue's class has had: SoC cycles of an engine, or control blocks of the core. */
+void dispatch_charge(u32 kind, const struct queue *q, u32 cost);
 int dispatch_waiting(u32 kind);
 /* Engines get jobs, then some queues get a turn. Nonzero: more to do at once. */
 int dispatch_turn(u64 now);
@@ -391,6 +392,8 @@ void engine_cancel(const struct queue *q);
 int engine_any_busy(void);
 /* Compute jobs may start from this card time on (throttling). */
 u64 engine_hold(void);
+/* Who holds each engine. */
+void engine_holders(struct spyre_msg_engines *m);
 
 /* --- sync.c --------------------------------------------------------------------------------- */
 

@@ -178,7 +178,8 @@ u32 queue_create(const struct spyre_msg_queue *m)
 	if (!c || m->id >= SPYRE_DB_PAGES || by_page[m->id])
 		return SPYRE_MSG_ERR_ID;
 	if (m->entries < SPYRE_RING_MIN || m->entries > SPYRE_RING_MAX ||
-	    (m->entries & (m->entries - 1)) || m->priority >= SPYRE_PRIORITIES ||
+	    (m->entries & (m->entries - 1)) ||
+	    (m->priority >= SPYRE_PRIORITIES && m->priority != SPYRE_QUEUE_KERNEL) ||
 	    m->ring % 4096 || m->response % SPYRE_STICK || m->shadow % 64 || m->status % 64)
 		return SPYRE_MSG_ERR_ARG;
 	/* Isolation of doorbells is by block: two contexts in one would ring each other's queues. */
@@ -211,7 +212,8 @@ u32 queue_create(const struct spyre_msg_queue *m)
 	q->id = m->id;
 	q->context = (u16)m->context;
 	q->entries = m->entries;
-	q->priority = (u8)m->priority;
+	q->kernel = m->priority == SPYRE_QUEUE_KERNEL;
+	q->priority = q->kernel ? 0 : (u8)m->priority;
 	q->ring = m->ring;
 	q->response = m->response;
 	q->shadow = m->shadow;
@@ -376,7 +378,7 @@ u32 queue_priority(u32 id, u32 priority)
 
 	if (!q)
 		return SPYRE_MSG_ERR_ID;
-	if (priority >= SPYRE_PRIORITIES)
+	if (priority >= SPYRE_PRIORITIES || q->kernel)
 		return SPYRE_MSG_ERR_ARG;
 	where = q->where;
 	if (where < FW_KINDS)

@@ -230,7 +230,7 @@ static enum step step(struct queue *q, u64 now)
 	e = engine_idle(kind);
 	if (e == FW_NONE)
 		return STEP_ENGINE;
-	dispatch_direct(kind, q->priority);
+	dispatch_direct(kind, q);
 	engine_start(e, q, cb);
 	q->issue++;
 	q->checked = 0;
@@ -252,7 +252,7 @@ void queue_run(struct queue *q, u64 now)
 	}
 	/* Before the queue is shown parked or dry, what it did is. */
 	queue_show(q);
-	dispatch_charge(FW_KIND_CORE, q->priority, q->issue - start + 1);
+	dispatch_charge(FW_KIND_CORE, q, q->issue - start + 1);
 	if (dry)
 		queue_idle(q);
 	else if (s == STEP_NEXT)

@@ -13,7 +13,7 @@
 #define SPYRE_FW_MAGIC		0x57465053u	/* "SPFW" */
 #define SPYRE_FW_HEADER_SIZE	256u
 #define SPYRE_PROTO_MAJOR	1u
-#define SPYRE_PROTO_MINOR	0u
+#define SPYRE_PROTO_MINOR	1u	/* 1: kernel queues, GET_ENGINES */
 
 /* Followed by .image_size bytes, copied to .load_addr of private RAM. Header and body are digested. */
 struct spyre_fw_header {
@@ -140,6 +140,7 @@ enum spyre_msg_type {
 	SPYRE_MSG_INJECT = 18,		/* spyre_msg_id .id fault, .arg argument; only with CAP_FAULT_INJECT */
 	SPYRE_MSG_SHUTDOWN = 19,	/* - : stop everything, state OFFLINE after the answer */
 	SPYRE_MSG_CTX_RESET = 20,	/* spyre_msg_id: abort its jobs, its queues go to ERROR(CANCELLED) */
+	SPYRE_MSG_GET_ENGINES = 21,	/* - / spyre_msg_engines */
 	/* Events. */
 	SPYRE_MSG_RESPONSE = 0x100,
 	SPYRE_MSG_EVT_STATE = 0x101,	/* spyre_msg_id .arg new state */
@@ -227,7 +228,7 @@ struct spyre_msg_queue {
 	spyre_le32 id;		/* = its doorbell page, 0 to DB_PAGES - 1 */
 	spyre_le32 context;
 	spyre_le32 entries;	/* power of two, RING_MIN to RING_MAX */
-	spyre_le32 priority;	/* 0 to 3 */
+	spyre_le32 priority;	/* 0 to 3, or SPYRE_QUEUE_KERNEL */
 	spyre_le64 ring;	/* HMVA, 4 KiB aligned, entries * 128 bytes */
 	spyre_le64 response;	/* HMVA (PRIV or not), entries * 128 bytes; 0: none */
 	spyre_le64 shadow;	/* HMVA of a spyre_shadow, 64-byte aligned */
@@ -248,6 +249,19 @@ SPYRE_OFFSET(struct spyre_msg_queue, status, 40);
 SPYRE_OFFSET(struct spyre_msg_queue, timeout, 48);
 SPYRE_OFFSET(struct spyre_msg_queue, start, 56);
 SPYRE_OFFSET(struct spyre_msg_queue, generation, 60);
+
+/*
+ * .priority of a kernel queue, whose submitters others wait for in the kernel: it is in no class, and core
+ * and engines serve those that wait at least every other turn, one after the other.
+ */
+#define SPYRE_QUEUE_KERNEL	(1u << 31)
+
+/* Who holds each engine, numbered as in ENG_PROGRESS: context | number of the job << 8; 0: idle. */
+struct spyre_msg_engines {
+	spyre_le32 job[SPYRE_REG_ENGINES_MAX];
+};
+SPYRE_SIZE(struct spyre_msg_engines, 64);
+SPYRE_OFFSET(struct spyre_msg_engines, job, 0);
 
 struct spyre_msg_telemetry {
 	spyre_le32 temp_mc;

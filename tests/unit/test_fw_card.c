@@ -102,7 +102,8 @@ static void test_boot(void **state)
 	assert_int_equal(ct_reg(card, SPYRE_REG_STATE), SPYRE_STATE_ONLINE);
 	assert_int_equal(ct_reg(card, SPYRE_REG_BOOT_STATUS), SPYRE_BOOT_RUNNING);
 	assert_int_equal(ct_reg(card, SPYRE_REG_BOOT_PROGRESS), SPYRE_PROGRESS_ONLINE);
-	assert_int_equal(ct_reg(card, SPYRE_REG_FW_VERSION), SPYRE_PROTO_MAJOR << 16);
+	assert_int_equal(ct_reg(card, SPYRE_REG_FW_VERSION),
+			 SPYRE_PROTO_MAJOR << 16 | SPYRE_PROTO_MINOR);
 	assert_int_equal(ct_reg(card, SPYRE_REG_LOG_RAM), SPYRE_LOG_MAGIC);
 	assert_true(spyre_inproc_wait(card->ip, 0, 0, CT_TIMEOUT_MS) >= 1);
 	assert_int_equal(ct_call(card, SPYRE_MSG_GET_INFO, NULL, 0, &m), SPYRE_MSG_OK);

@@ -143,7 +143,7 @@ static void test_boot(void **state)
 	mock_run();
 	assert_int_equal(mock.reg[MCU_STATE / 4], SPYRE_STATE_ONLINE);
 	assert_int_equal(mock.reg[MCU_BOOT_PROGRESS / 4], SPYRE_PROGRESS_ONLINE);
-	assert_int_equal(mock.reg[MCU_FW_VERSION / 4], SPYRE_PROTO_MAJOR << 16);
+	assert_int_equal(mock.reg[MCU_FW_VERSION / 4], SPYRE_PROTO_MAJOR << 16 | SPYRE_PROTO_MINOR);
 	assert_true(mock.raised[0] >= 1);
 	assert_true(mock.heartbeats >= 1);
 	assert_int_equal(mock_events(SPYRE_MSG_EVT_RAS, &ev), 1);
@@ -170,20 +170,20 @@ static void test_boot(void **state)
 static void test_messages(void **state)
 {
 	static const u32 length[] = { 0, 0, 32, 8, 32, 8, 64, 8, 8, 8, 8, 8, 0, 8, 8, 8, 16, 8, 8, 0,
-				      8 };
+				      8, 0 };
 	struct spyre_msg_time t = { .host_ns = 12345 };
 	struct spyre_msg ev;
 	u32 type, tag;
 
 	(void)state;
-	for (type = 1; type <= SPYRE_MSG_CTX_RESET; type++) {
+	for (type = 1; type <= SPYRE_MSG_GET_ENGINES; type++) {
 		assert_int_equal(mock_call(type, NULL, length[type] + 4), SPYRE_MSG_ERR_LENGTH);
 		assert_int_equal(mock_call(type, NULL, 0xffffffff), SPYRE_MSG_ERR_LENGTH);
 		if (length[type])
 			assert_int_equal(mock_call(type, NULL, 0), SPYRE_MSG_ERR_LENGTH);
 	}
 	assert_int_equal(mock_call(0, NULL, 0), SPYRE_MSG_ERR_TYPE);
-	assert_int_equal(mock_call(21, NULL, 0), SPYRE_MSG_ERR_TYPE);
+	assert_int_equal(mock_call(SPYRE_MSG_GET_ENGINES + 1, NULL, 0), SPYRE_MSG_ERR_TYPE);
 	assert_int_equal(mock_call(0xffff, NULL, 0), SPYRE_MSG_ERR_TYPE);
 	assert_int_equal(mock_events(SPYRE_MSG_EVT_RAS, &ev), 3);
 	assert_int_equal(((struct spyre_msg_ras *)(void *)ev.body)->code,
@@ -296,6 +296,7 @@ static void test_queue_create(void **state)
 	BAD(m.entries = 96, SPYRE_MSG_ERR_ARG);
 	BAD(m.entries = 131072, SPYRE_MSG_ERR_ARG);
 	BAD(m.priority = 4, SPYRE_MSG_ERR_ARG);
+	BAD(m.priority = SPYRE_QUEUE_KERNEL | 1, SPYRE_MSG_ERR_ARG);
 	BAD(m.ring += 128, SPYRE_MSG_ERR_ARG);
 	BAD(m.response += 64, SPYRE_MSG_ERR_ARG);
 	BAD(m.shadow += 4, SPYRE_MSG_ERR_ARG);
@@ -997,6 +998,62 @@ static void test_turns(void **state)
 		assert_in_range(served[p], 45, 55);
 }
 
+static u32 holder(u32 e)
+{
+	struct spyre_msg ev;
+	u32 tag = mock_send(SPYRE_MSG_GET_ENGINES, NULL, 0);
+
+	mock_run();
+	assert_int_equal(mock_answer(tag, &ev), SPYRE_MSG_OK);
+	assert_int_equal(ev.length, sizeof(struct spyre_msg_engines));
+	return ((struct spyre_msg_engines *)(void *)ev.body)->job[e];
+}
+
+/*
+ * Kernel queues have every other turn of an engine, whatever the number and class of the others, and share
+ * those turns. Who holds the engine is told by the context, and each job has a number of its own.
+ */
+static void test_kernel_queues(void **state)
+{
+	struct mq q[6];
+	u32 served[6] = { 0 };
+	u32 i, p, was = 0, now;
+
+	(void)state;
+	for (p = 0; p < 4; p++)
+		q[p] = mq_new(p, 16 + p, 1, 3);
+	q[4] = mq_new(4, 20, 1, SPYRE_QUEUE_KERNEL);
+	q[5] = mq_new(5, 32, 2, SPYRE_QUEUE_KERNEL);
+	assert_int_equal(id_call(SPYRE_MSG_QUEUE_PRIORITY, 20, 3), SPYRE_MSG_ERR_ARG);
+	for (i = 0; i < 400; i++) {
+		for (p = 0; p < 6; p++) {
+			/* In the second half one of the two has nothing to do. */
+			if (p == 5 && i >= 200)
+				continue;
+			while (q[p].tail - q[p].st->fetched < ENTRIES)
+				put(&q[p], cb_of(SPYRE_CB_FILL, 0));
+			submit(&q[p]);
+		}
+		mock_run();
+		now = holder(4);
+		assert_int_not_equal(now, was);
+		was = now;
+		for (p = 0; p < 6; p++) {
+			if (!queue_find(q[p].id)->inflight)
+				continue;
+			served[p]++;
+			assert_int_equal(now & 0xff, q[p].msg.context);
+		}
+		mock_finish(4, SPYRE_OK, 100);
+		if (i == 199)
+			assert_in_range(served[5], 45, 55);
+	}
+	assert_in_range(served[4] + served[5], 195, 205);
+	for (p = 0; p < 4; p++)
+		assert_in_range(served[p], 45, 55);
+	assert_int_equal(holder(0), 0);
+}
+
 /* A class that slept has saved nothing up, and one that worked alone is not punished. */
 static void test_no_saving(void **state)
 {
@@ -1478,6 +1535,7 @@ int main(void)
 		cmocka_unit_test_setup(test_lost_response_ring, setup),
 		cmocka_unit_test_setup(test_weights, setup),
 		cmocka_unit_test_setup(test_turns, setup),
+		cmocka_unit_test_setup(test_kernel_queues, setup),
 		cmocka_unit_test_setup(test_no_saving, setup),
 		cmocka_unit_test_setup(test_check_table, setup),
 		cmocka_unit_test_setup(test_noise, setup),
