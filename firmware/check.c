@@ -5,28 +5,10 @@
  */
 #include "firmware.h"
 
-/* Flags a type takes besides those of every type. */
-static const u16 type_flags[SPYRE_CB_TYPES] = {
-	[SPYRE_CB_COMPUTE] = SPYRE_CB_F_KEEP_LX | SPYRE_CB_F_SYM_HOST,
-	[SPYRE_CB_DMAI] = SPYRE_CB_F_LIST,
-	[SPYRE_CB_DMAO] = SPYRE_CB_F_LIST,
-	[SPYRE_CB_DMAX] = SPYRE_CB_F_LIST | SPYRE_CB_F_DST_HOST | SPYRE_CB_F_SRC_HOST,
-	[SPYRE_CB_SIGNAL] = SPYRE_CB_F_HOST | SPYRE_CB_F_ADD | SPYRE_CB_F_DOORBELL,
-	[SPYRE_CB_WAIT] = SPYRE_CB_F_HOST,
-	[SPYRE_CB_TIMESTAMP] = SPYRE_CB_F_HOST,
-};
+static const u16 type_flags[SPYRE_CB_TYPES] = SPYRE_CB_TYPE_FLAGS;
 
-/* Words of .u.raw a type uses, one of the cases of unused_words(); the rest is zero. */
-static const u8 type_words[SPYRE_CB_TYPES] = {
-	[SPYRE_CB_COMPUTE] = 5,
-	[SPYRE_CB_DMAI] = 11,
-	[SPYRE_CB_DMAO] = 11,
-	[SPYRE_CB_DMAX] = 11,
-	[SPYRE_CB_FILL] = 3,
-	[SPYRE_CB_SIGNAL] = 4,
-	[SPYRE_CB_WAIT] = 4,
-	[SPYRE_CB_TIMESTAMP] = 4,
-};
+/* One of the cases of unused_words(). */
+static const u8 type_words[SPYRE_CB_TYPES] = SPYRE_CB_TYPE_WORDS;
 
 static const u8 type_kind[SPYRE_CB_TYPES] = {
 	[SPYRE_CB_COMPUTE] = MCU_ENGINE_COMPUTE,

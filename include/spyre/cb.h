@@ -37,6 +37,28 @@ enum spyre_cb_type {
 #define SPYRE_CB_F_SRC_HOST	(1u << 15)	/* DMAX: source is an HMVA (a bound peer window) */
 #define SPYRE_CB_F_ALL_TYPES	0x7u
 
+/* By type: the flags of single types that it takes. */
+#define SPYRE_CB_TYPE_FLAGS { \
+	[SPYRE_CB_COMPUTE] = SPYRE_CB_F_KEEP_LX | SPYRE_CB_F_SYM_HOST, \
+	[SPYRE_CB_DMAI] = SPYRE_CB_F_LIST, \
+	[SPYRE_CB_DMAO] = SPYRE_CB_F_LIST, \
+	[SPYRE_CB_DMAX] = SPYRE_CB_F_LIST | SPYRE_CB_F_DST_HOST | SPYRE_CB_F_SRC_HOST, \
+	[SPYRE_CB_SIGNAL] = SPYRE_CB_F_HOST | SPYRE_CB_F_ADD | SPYRE_CB_F_DOORBELL, \
+	[SPYRE_CB_WAIT] = SPYRE_CB_F_HOST, \
+	[SPYRE_CB_TIMESTAMP] = SPYRE_CB_F_HOST, \
+}
+/* By type: words of the body that it uses; the rest is 0. */
+#define SPYRE_CB_TYPE_WORDS { \
+	[SPYRE_CB_COMPUTE] = 5, \
+	[SPYRE_CB_DMAI] = 11, \
+	[SPYRE_CB_DMAO] = 11, \
+	[SPYRE_CB_DMAX] = 11, \
+	[SPYRE_CB_FILL] = 3, \
+	[SPYRE_CB_SIGNAL] = 4, \
+	[SPYRE_CB_WAIT] = 4, \
+	[SPYRE_CB_TIMESTAMP] = 4, \
+}
+
 /*
  * A copy of 1 to 4 dimensions. The innermost is .bytes contiguous bytes; dimension i (0 to ndims - 2)
  * repeats .count[i] times with the byte strides given for each side. The device-side start address is
