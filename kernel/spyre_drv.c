@@ -224,6 +224,7 @@ static int init_software(struct spyre_device *sdev)
 	INIT_LIST_HEAD(&sdev->bos);
 	INIT_LIST_HEAD(&sdev->users.list);
 	spyre_reset_init(sdev);
+	spyre_telemetry_init(sdev);
 	ret = spyre_ras_log_init(&sdev->ras, 512);
 	if (ret)
 		return ret;
@@ -326,6 +327,7 @@ static void spyre_stop(struct spyre_device *sdev)
 	/* Whoever waits for the firmware under reset_sem gives up now. */
 	spyre_mbox_stop(sdev, -ENODEV);
 	spyre_reset_fini(sdev);
+	spyre_telemetry_fini(sdev);
 	down_write(&sdev->reset_sem);
 	sdev->card_ok = false;
 	spyre_recovery_over(sdev);

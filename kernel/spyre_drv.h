@@ -43,8 +43,7 @@ struct spyre_ctx;
  * 6. &spyre_mem.lock, &spyre_tables.lock, &spyre_device.bo_lock, &spyre_users.lock,
  *    &spyre_device.limbo_lock - leaves.
  * 7. &spyre_mbox.evt_lock - one reader of the event ring: whoever waits for an answer, all of the
- *    above held, or the interrupt thread. Takes spinlocks, and allocates with GFP_KERNEL (the
- *    uevent of a thermal event): nothing of this driver is called by reclaim.
+ *    above held, or the interrupt thread. Takes spinlocks; nothing is allocated under it.
  * 8. &spyre_vector.lock - one reader of a vector's ring; takes spinlocks only.
  * 9. &spyre_device.mmio_sem - below mmap_lock (fault handlers read), written by reset and
  *    removal.

@@ -55,10 +55,27 @@ out:
 	return ret;
 }
 
+static void notify_work(struct work_struct *work)
+{
+	struct spyre_telemetry *t = container_of(work, struct spyre_telemetry, notify);
+
+	hwmon_notify_event(t->hwmon, hwmon_temp, hwmon_temp_max_alarm, 0);
+}
+
+void spyre_telemetry_init(struct spyre_device *sdev)
+{
+	INIT_WORK(&sdev->telemetry.notify, notify_work);
+}
+
+/* Before the hwmon device goes. */
+void spyre_telemetry_fini(struct spyre_device *sdev)
+{
+	disable_work_sync(&sdev->telemetry.notify);
+}
+
+/* From the reader of the event ring. */
 void spyre_telemetry_thermal(struct spyre_device *sdev, u32 what, u32 temp_mc)
 {
-	struct device *hwmon = READ_ONCE(sdev->telemetry.hwmon);
-
 	switch (what) {
 	case 1:
 		drm_warn(&sdev->drm, "too hot or over its power limit at %u mC: compute is slowed down\n",
@@ -74,8 +91,9 @@ void spyre_telemetry_thermal(struct spyre_device *sdev, u32 what, u32 temp_mc)
 		dev_warn_ratelimited(sdev->drm.dev, "thermal event %u at %u mC\n", what, temp_mc);
 		return;
 	}
-	if (hwmon)
-		hwmon_notify_event(hwmon, hwmon_temp, hwmon_temp_max_alarm, 0);
+	/* Pairs with the release in spyre_hwmon_init(). */
+	if (smp_load_acquire(&sdev->telemetry.hwmon))
+		schedule_work(&sdev->telemetry.notify);
 }
 
 static umode_t is_visible(const void *data, enum hwmon_sensor_types type, u32 attr, int channel)
@@ -151,5 +169,6 @@ void spyre_hwmon_init(struct spyre_device *sdev)
 	if (IS_ERR(hwmon))
 		drm_warn(&sdev->drm, "no hwmon sensors (%ld)\n", PTR_ERR(hwmon));
 	else
-		WRITE_ONCE(sdev->telemetry.hwmon, hwmon);
+		/* Pairs with the acquire in spyre_telemetry_thermal(). */
+		smp_store_release(&sdev->telemetry.hwmon, hwmon);
 }

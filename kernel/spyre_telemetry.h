@@ -4,6 +4,7 @@
 
 #include <linux/mutex.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 #include <drm/spyre_accel.h>
 
@@ -18,6 +19,8 @@ struct spyre_device;
  * @taken: jiffies of the last reading
  * @valid: there is one
  * @hwmon: hwmon device or NULL
+ * @notify: tells @hwmon's listeners of a thermal event; not done where the event is read, as that
+ *	    allocates memory
  */
 struct spyre_telemetry {
 	struct mutex lock;	/* see above */
@@ -26,10 +29,13 @@ struct spyre_telemetry {
 	unsigned long taken;
 	bool valid;
 	struct device *hwmon;
+	struct work_struct notify;
 };
 
 int spyre_telemetry_get(struct spyre_device *sdev, struct drm_spyre_telemetry *out, u32 *throttled);
 void spyre_telemetry_thermal(struct spyre_device *sdev, u32 what, u32 temp_mc);
+void spyre_telemetry_init(struct spyre_device *sdev);
+void spyre_telemetry_fini(struct spyre_device *sdev);
 void spyre_hwmon_init(struct spyre_device *sdev);
 
 #endif
