@@ -5,11 +5,13 @@
 #ifndef SPYRE_KERNEL_COMPAT_H
 #define SPYRE_KERNEL_COMPAT_H
 
+#include <linux/device.h>
 #include <linux/kobject.h>
 
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
+#include <drm/gpu_scheduler.h>
 
 #include "conftest.h"
 
@@ -25,6 +27,43 @@ static inline void spyre_compat_wedged(struct drm_device *drm)
 	char *envp[2] = { method, NULL };
 
 	kobject_uevent_env(&drm->accel->kdev->kobj, KOBJ_CHANGE, envp);
+#endif
+}
+
+/* A scheduler without a time limit of its own. */
+static inline int spyre_compat_sched_init(struct drm_gpu_scheduler *sched,
+					  const struct drm_sched_backend_ops *ops,
+					  struct workqueue_struct *wq, u32 credits,
+					  const char *name, struct device *dev)
+{
+#ifdef SPYRE_HAVE_SCHED_ARGS
+	const struct drm_sched_init_args args = {
+		.ops = ops,
+		.submit_wq = wq,
+#ifdef SPYRE_HAVE_SCHED_RQS
+		.num_rqs = DRM_SCHED_PRIORITY_COUNT,
+#endif
+		.credit_limit = credits,
+		.timeout = MAX_SCHEDULE_TIMEOUT,
+		.name = name,
+		.dev = dev,
+	};
+
+	return drm_sched_init(sched, &args);
+#else
+	return drm_sched_init(sched, ops, wq, DRM_SCHED_PRIORITY_COUNT, credits, 0,
+			      MAX_SCHEDULE_TIMEOUT, NULL, NULL, name, dev);
+#endif
+}
+
+static inline int spyre_compat_sched_job_init(struct drm_sched_job *job,
+					      struct drm_sched_entity *entity, u32 credits,
+					      struct drm_file *file)
+{
+#ifdef SPYRE_HAVE_SCHED_CLIENT
+	return drm_sched_job_init(job, entity, credits, NULL, file->client_id);
+#else
+	return drm_sched_job_init(job, entity, credits, NULL);
 #endif
 }
 

@@ -9,6 +9,7 @@
 #include "spyre_drv.h"
 #include "spyre_gem.h"
 #include "spyre_queue.h"
+#include "spyre_submit.h"
 #include "spyre_trace.h"
 
 static int create_on_card(struct spyre_ctx *ctx)
@@ -88,6 +89,7 @@ static void ctx_free(struct kref *ref)
 {
 	struct spyre_ctx *ctx = container_of(ref, struct spyre_ctx, ref);
 
+	spyre_submit_free(ctx);
 	spyre_ras_log_fini(&ctx->ras);
 	xa_destroy(&ctx->queues);
 	xa_destroy(&ctx->blocks);
@@ -218,6 +220,8 @@ int spyre_ctx_recreate(struct spyre_ctx *ctx)
 	spyre_vm_free_limbo(ctx);
 	if (!ret && ctx->kqueue)
 		ret = spyre_queue_recreate(ctx->kqueue);
+	if (!ret)
+		spyre_submit_resume(ctx);
 	xa_for_each(&ctx->queues, index, q) {
 		if (ret)
 			break;
@@ -240,6 +244,7 @@ void spyre_ctx_lose(struct spyre_ctx *ctx, u32 status, u32 gen)
 	lockdep_assert_held_write(&ctx->sdev->reset_sem);
 	mutex_lock(&ctx->lock);
 	ctx->lost = true;
+	spyre_submit_detach(ctx, -ENODEV);
 	xa_for_each(&ctx->queues, index, q)
 		spyre_queue_final(q, status, gen);
 	detach(ctx);
@@ -303,6 +308,7 @@ void spyre_ctx_close(struct spyre_ctx *ctx)
 	int ret = 0;
 
 	lockdep_assert_held(&sdev->reset_sem);
+	spyre_submit_kill(ctx);
 	mutex_lock(&ctx->lock);
 	trace_spyre_ctx_close(sdev->drm.dev, ctx->id, ctx->lost);
 	if (ctx->lost) {
@@ -322,6 +328,8 @@ void spyre_ctx_close(struct spyre_ctx *ctx)
 
 		ret = ret ?: err;
 	}
+	/* The card has ended it, or will be reset: what is confirmed is not waited for here. */
+	spyre_submit_detach(ctx, -ECANCELED);
 	if (!list_empty(&ctx->zombies))
 		ret = -EIO;
 	if (!ret)
@@ -332,12 +340,14 @@ void spyre_ctx_close(struct spyre_ctx *ctx)
 		 * none does. A reset is the only way to be sure that it touches nothing any more.
 		 */
 		mutex_unlock(&ctx->lock);
+		spyre_submit_end(ctx);
 		enter_limbo(ctx, "a context did not end");
 		return;
 	}
 	detach(ctx);
 	mutex_unlock(&ctx->lock);
 put:
+	spyre_submit_end(ctx);
 	spyre_ctx_put(ctx);
 }
 
@@ -406,6 +416,7 @@ void spyre_ctx_wake(struct spyre_ctx *ctx)
 			wake_up_all(&bind->bo->waitq);
 	}
 	spin_unlock(&ctx->sdev->wake_lock);
+	spyre_submit_look(ctx);
 }
 
 void spyre_ctx_wake_id(struct spyre_device *sdev, u32 id)

@@ -17,6 +17,7 @@
 struct spyre_device;
 struct spyre_file;
 struct spyre_queue;
+struct spyre_submit;
 struct spyre_user;
 
 /* Memory that a context shares with the card: kernel-only. */
@@ -39,7 +40,8 @@ struct spyre_ctx_shared {
  * @queues: by the id the user knows
  * @zombies: queues whose end the card did not confirm
  * @blocks: doorbell blocks: number to mask of used pages
- * @kqueue: of the driver's own context
+ * @kqueue: the kernel's queue: clears memory in the driver's own context, is SUBMIT's in others
+ * @submit: SUBMIT, NULL before the first; set once under @lock, read with acquire
  * @vm: address space
  * @limbo: in &spyre_device.limbo
  * @shared: with the card, NULL once it is gone; under &spyre_device.wake_lock
@@ -65,6 +67,7 @@ struct spyre_ctx {
 	struct list_head zombies;
 	struct xarray blocks;
 	struct spyre_queue *kqueue;
+	struct spyre_submit *submit;
 	struct spyre_vm vm;
 	struct list_head limbo;
 	struct spyre_ctx_shared *shared;

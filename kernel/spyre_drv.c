@@ -21,6 +21,7 @@
 #include "spyre_dump.h"
 #include "spyre_gem.h"
 #include "spyre_queue.h"
+#include "spyre_submit.h"
 #include "spyre_sysfs.h"
 #include "spyre_wait.h"
 
@@ -134,6 +135,7 @@ static const struct drm_ioctl_desc spyre_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(SPYRE_WAIT, spyre_wait_ioctl, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_WAIT_CANCEL, spyre_wait_cancel_ioctl, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_RAS_READ, spyre_ras_read_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_SUBMIT, spyre_submit_ioctl, 0),
 };
 
 /*
@@ -153,6 +155,18 @@ static bool ioctl_known(unsigned int cmd)
 	case DRM_IOCTL_NR(DRM_IOCTL_GET_CAP):
 	case DRM_IOCTL_NR(DRM_IOCTL_PRIME_HANDLE_TO_FD):
 	case DRM_IOCTL_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_CREATE):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_DESTROY):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_WAIT):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_RESET):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_SIGNAL):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_QUERY):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_TRANSFER):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_EVENTFD):
 		return true;
 	default:
 		return false;
@@ -189,7 +203,8 @@ static const struct file_operations spyre_fops = {
 };
 
 static const struct drm_driver spyre_driver = {
-	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL,
+	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL | DRIVER_SYNCOBJ |
+			   DRIVER_SYNCOBJ_TIMELINE,
 	.open = spyre_open,
 	.postclose = spyre_postclose,
 	.show_fdinfo = spyre_show_fdinfo,
@@ -237,6 +252,8 @@ static int init_software(struct spyre_device *sdev)
 		ret = drmm_mutex_init(drm, &sdev->users.lock);
 	if (!ret)
 		ret = drmm_mutex_init(drm, &sdev->telemetry.lock);
+	if (!ret)
+		ret = spyre_submits_init(sdev);
 	return ret;
 }
 
@@ -324,6 +341,7 @@ static int map_bars(struct spyre_device *sdev)
 static void spyre_stop(struct spyre_device *sdev)
 {
 	WRITE_ONCE(sdev->gone, true);
+	spyre_submits_fail(sdev, -ENODEV);
 	/* Whoever waits for the firmware under reset_sem gives up now. */
 	spyre_mbox_stop(sdev, -ENODEV);
 	spyre_reset_fini(sdev);
@@ -332,10 +350,12 @@ static void spyre_stop(struct spyre_device *sdev)
 	sdev->card_ok = false;
 	spyre_recovery_over(sdev);
 	spyre_show_card(sdev, false);
+	spyre_submits_fail(sdev, -ENODEV);
 	spyre_fw_stop(sdev);
 	pci_clear_master(sdev->pdev);
 	spyre_lose_all(sdev, SPYRE_ERR_RESET);
 	up_write(&sdev->reset_sem);
+	spyre_submits_fini(sdev);
 	disable_delayed_work_sync(&sdev->mem.scrub_work);
 	spyre_bos_off_bus(sdev);
 }
@@ -446,6 +466,7 @@ static void spyre_shutdown(struct pci_dev *pdev)
 	sdev->card_ok = false;
 	/* Again: a reset may have started it meanwhile. */
 	spyre_mbox_stop(sdev, -ENODEV);
+	spyre_submits_fail(sdev, -ENODEV);
 	spyre_fw_stop(sdev);
 	pci_clear_master(pdev);
 	up_write(&sdev->reset_sem);
@@ -464,6 +485,7 @@ static int spyre_suspend(struct device *dev)
 	down_write(&sdev->reset_sem);
 	if (sdev->card_ok) {
 		spyre_quiesce(sdev);
+		spyre_submits_pause(sdev);
 		sdev->card_ok = false;
 		spyre_show_card(sdev, false);
 		spyre_mbox_stop(sdev, -EIO);
@@ -551,7 +573,20 @@ static struct pci_driver spyre_pci_driver = {
 	.dev_groups = spyre_sysfs_groups,
 	.driver.pm = pm_sleep_ptr(&spyre_pm_ops),
 };
-module_pci_driver(spyre_pci_driver);
+
+static int __init spyre_init(void)
+{
+	return pci_register_driver(&spyre_pci_driver);
+}
+module_init(spyre_init);
+
+static void __exit spyre_exit_module(void)
+{
+	pci_unregister_driver(&spyre_pci_driver);
+	/* Fences let go of the module in RCU callbacks, which are in it. */
+	rcu_barrier();
+}
+module_exit(spyre_exit_module);
 
 MODULE_DESCRIPTION("IBM Spyre accelerator");
 MODULE_LICENSE("GPL");

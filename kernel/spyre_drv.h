@@ -22,6 +22,7 @@
 #include "spyre_mem.h"
 #include "spyre_ras.h"
 #include "spyre_reset.h"
+#include "spyre_submit.h"
 #include "spyre_table.h"
 #include "spyre_telemetry.h"
 #include "spyre_user.h"
@@ -50,6 +51,10 @@ struct spyre_ctx;
  * 10. &spyre_file.reap_lock - spinlock; takes those of eventfd and of work queues. Not below 11.
  * 11. &spyre_device.wake_lock, &spyre_mbox.lock, &spyre_ras_log.lock, &spyre_reset.lock -
  *     spinlocks. Locks of wait queues, which eventfd waits queue work under, are inside wake_lock.
+ *
+ * &spyre_submits.lock is a spinlock below all mutexes; wake_lock and locks of fences are inside.
+ * dma_fences signal under it: the paths to there take no lock of 1 to 6, except by trying, and of
+ * the others none is held by who allocates memory.
  */
 
 /**
@@ -133,7 +138,7 @@ struct spyre_device {
 	unsigned long *db_blocks;
 	/** @kctx: the driver's own context, for scrubbing; written under @reset_sem (write) */
 	struct spyre_ctx *kctx;
-	/** @nqueues: queues in use on the card, those of users and our own */
+	/** @nqueues: queues in use on the card, those of users and of the kernel */
 	atomic_t nqueues;
 
 	/** @bo_lock: protects @bos */
@@ -163,6 +168,9 @@ struct spyre_device {
 	struct spyre_ras_log ras;
 	/** @telemetry: sensors */
 	struct spyre_telemetry telemetry;
+
+	/** @submits: kernel submission */
+	struct spyre_submits submits;
 
 	/** @waits_missed: waits ended by looking again, with no interrupt */
 	atomic_t waits_missed;

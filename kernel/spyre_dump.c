@@ -64,8 +64,11 @@ static void print_ctxs(struct spyre_device *sdev, struct drm_printer *p, bool fl
 		if (!ctx)
 			continue;
 		mutex_lock(&ctx->lock);
-		if (ctx->kqueue)
+		if (ctx->kqueue) {
 			print_queue(p, ctx, 0, ctx->kqueue);
+			if (flight)
+				print_flight(p, ctx->kqueue);
+		}
 		xa_for_each(&ctx->queues, qid, q) {
 			print_queue(p, ctx, qid, q);
 			if (flight)

@@ -7,6 +7,7 @@
  * waits has armed before it looked the last time, so waking the context's waiters is all there is
  * to do.
  */
+#include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
 
@@ -48,12 +49,14 @@ static void process_ring(struct spyre_vector *vec)
 static irqreturn_t spyre_irq_thread(int irq, void *data)
 {
 	struct spyre_vector *vec = data;
+	bool cookie = dma_fence_begin_signalling();
 
 	atomic_inc(&vec->count);
 	if (!vec->number)
 		spyre_mbox_process(vec->sdev);
 	if (vec->ring)
 		process_ring(vec);
+	dma_fence_end_signalling(cookie);
 	return IRQ_HANDLED;
 }
 

@@ -48,26 +48,13 @@ int spyre_kctx_create(struct spyre_device *sdev)
 	return 0;
 }
 
-/* The kernel is a user of the queue here: Documentation/queues.rst, "Submitting". */
 static u32 submit(struct spyre_device *sdev, struct spyre_queue *q, const struct spyre_cb *cb)
 {
-	struct spyre_shadow *shadow = spyre_queue_shadow(q);
-	struct spyre_queue_status *status = spyre_queue_status(q);
-	u32 old = le32_to_cpu(READ_ONCE(shadow->tail));
-	u32 new = old + 1;
+	u32 tail = le32_to_cpu(READ_ONCE(spyre_queue_shadow(q)->tail)) + 1;
 
-	*(struct spyre_cb *)spyre_queue_slot(q, old) = *cb;
-	/* The control block is in memory before the card can see the tail. */
-	dma_wmb();
-	WRITE_ONCE(shadow->tail, cpu_to_le32(new));
-	/*
-	 * Orders the store of the tail before the load of event_idx; the card stores event_idx,
-	 * full barrier, loads the tail. So one of the two sees the other.
-	 */
-	mb();
-	if (new - le32_to_cpu(READ_ONCE(status->event_idx)) - 1 < new - old)
-		spyre_ring_doorbell(sdev, q->page, new);
-	return new;
+	if (spyre_queue_push(q, cb, 1))
+		spyre_ring_doorbell(sdev, q->page, tail);
+	return tail;
 }
 
 /* Changes as long as some engine gets on. */

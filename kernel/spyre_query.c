@@ -49,7 +49,7 @@ static void query_device(struct spyre_device *sdev, struct drm_spyre_device_info
 static void query_limits(struct spyre_file *file, struct drm_spyre_limits *out)
 {
 	struct spyre_device *sdev = file->sdev;
-	struct spyre_ctx *ctx;
+	struct spyre_ctx *ctx, *own;
 	unsigned long id;
 	u32 n = 0;
 
@@ -75,6 +75,11 @@ static void query_limits(struct spyre_file *file, struct drm_spyre_limits *out)
 	out->ring_max = sdev->info.ring_max;
 	out->symbols_max = sdev->info.symbols;
 	out->wait_entries_max = SPYRE_WAIT_MAX;
+	out->submit_cbs_max = SPYRE_SUBMIT_CBS;
+	out->submit_syncs_max = SPYRE_SUBMIT_SYNCS;
+	out->submits_max = SPYRE_SUBMIT_JOBS;
+	own = spyre_file_ctx_peek(file);
+	out->submits_used = own ? spyre_submit_count(own) : 0;
 	up_read(&sdev->reset_sem);
 }
 

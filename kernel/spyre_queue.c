@@ -16,6 +16,7 @@
 #include "spyre_drv.h"
 #include "spyre_gem.h"
 #include "spyre_queue.h"
+#include "spyre_submit.h"
 #include "spyre_trace.h"
 
 void *spyre_queue_slot(const struct spyre_queue *q, u32 index)
@@ -33,7 +34,7 @@ struct spyre_queue_status *spyre_queue_status(const struct spyre_queue *q)
 	return spyre_bo_at(q->status, 0);
 }
 
-static struct spyre_rb *response(const struct spyre_queue *q, u32 index)
+struct spyre_rb *spyre_queue_response(const struct spyre_queue *q, u32 index)
 {
 	return spyre_bo_at(q->status, PAGE_SIZE + (u64)(index & (q->entries - 1)) *
 			   sizeof(struct spyre_rb));
@@ -48,6 +49,35 @@ static void store_pair(void *at, u32 first, u32 second)
 static u32 shadow_tail(const struct spyre_queue *q)
 {
 	return le32_to_cpu(READ_ONCE(spyre_queue_shadow(q)->tail));
+}
+
+/**
+ * spyre_queue_push - submit on a queue that the kernel writes
+ * @q: queue that is mapped by no user
+ * @cbs: control blocks
+ * @n: how many; the ring has room
+ *
+ * The kernel is a user of the queue here: Documentation/queues.rst, "Submitting".
+ *
+ * Return: the card wants a doorbell.
+ */
+bool spyre_queue_push(struct spyre_queue *q, const struct spyre_cb *cbs, u32 n)
+{
+	struct spyre_queue_status *status = spyre_queue_status(q);
+	struct spyre_shadow *shadow = spyre_queue_shadow(q);
+	u32 old = shadow_tail(q), new = old + n, i;
+
+	for (i = 0; i < n; i++)
+		*(struct spyre_cb *)spyre_queue_slot(q, old + i) = cbs[i];
+	/* The control blocks are in memory before the card can see the tail. */
+	dma_wmb();
+	WRITE_ONCE(shadow->tail, cpu_to_le32(new));
+	/*
+	 * Orders the store of the tail before the load of event_idx; the card stores event_idx,
+	 * full barrier, loads the tail. So one of the two sees the other.
+	 */
+	mb();
+	return new - le32_to_cpu(READ_ONCE(status->event_idx)) - 1 < new - old;
 }
 
 static void queue_free(struct kref *ref)
@@ -124,7 +154,7 @@ static void drop_binds(struct spyre_queue *q)
  * spyre_queue_create - make a queue, here and on the card
  * @ctx: its lock is held, it is not lost
  * @entries: ring size, valid
- * @priority: valid
+ * @priority: valid, or SPYRE_QUEUE_KERNEL
  * @timeout: default timeout, SoC cycles
  */
 struct spyre_queue *spyre_queue_create(struct spyre_ctx *ctx, u32 entries, u32 priority,
@@ -225,7 +255,7 @@ static void cancel_fetched(struct spyre_queue *q, u32 done, u32 fetched, u32 sta
 	if (fetched - done > q->entries)
 		fetched = done;
 	for (i = done; i != fetched; i++) {
-		struct spyre_rb *rb = response(q, i);
+		struct spyre_rb *rb = spyre_queue_response(q, i);
 
 		memset(rb, 0, sizeof(*rb));
 		rb->status = cpu_to_le32(status);
@@ -258,11 +288,11 @@ int spyre_queue_recreate(struct spyre_queue *q)
 		return 0;
 	q->on_card = false;
 	/*
-	 * The driver's own queue has no user who would reset it; whoever waited for it asks
-	 * again.
+	 * A queue of the kernel's has no user who would reset it. Who waits for the driver's own
+	 * asks again; what was in flight on another has been failed.
 	 */
 	if (!q->id)
-		return create_on_card(q, shadow_tail(q));
+		return create_on_card(q, q->ctx->submit ? spyre_submit_at(q->ctx) : shadow_tail(q));
 	if (READ_ONCE(s->error))
 		return 0;
 	if (fetched != done) {

@@ -17,7 +17,7 @@ struct spyre_ctx;
  * struct spyre_queue - a queue; under its context's lock unless said otherwise
  * @ref: references: the context's and waiters'
  * @ctx: its context, a reference
- * @id: what the user calls it, 0: the driver's own
+ * @id: what the user calls it, 0: the kernel's
  * @page: its doorbell page, which is what the firmware calls it
  * @entries: ring size, constant
  * @priority: constant
@@ -26,7 +26,7 @@ struct spyre_ctx;
  * @dead: destroyed; read without lock by waiters
  * @ring: ring and shadow tail, constant
  * @status: status page and response ring, constant
- * @doorbell: doorbell page for mappings, constant, NULL for the driver's own
+ * @doorbell: doorbell page for mappings, constant; there are none of the kernel's queues
  * @ring_bind: where the card sees @ring
  * @status_bind: where the card sees @status
  * @file: who may map; a key, never followed; NULL once nobody may
@@ -56,6 +56,8 @@ struct spyre_queue {
 void *spyre_queue_slot(const struct spyre_queue *q, u32 index);
 struct spyre_shadow *spyre_queue_shadow(const struct spyre_queue *q);
 struct spyre_queue_status *spyre_queue_status(const struct spyre_queue *q);
+struct spyre_rb *spyre_queue_response(const struct spyre_queue *q, u32 index);
+bool spyre_queue_push(struct spyre_queue *q, const struct spyre_cb *cbs, u32 n);
 struct spyre_queue *spyre_queue_create(struct spyre_ctx *ctx, u32 entries, u32 priority,
 				       u64 timeout);
 int spyre_queue_recreate(struct spyre_queue *q);

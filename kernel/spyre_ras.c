@@ -102,6 +102,26 @@ void spyre_ras_event(struct spyre_device *sdev, const struct spyre_msg_ras *msg)
 				     spyre_ras_name(rec.code), rec.addr);
 }
 
+/* What the kernel found a context guilty of, for its owner; no queue and no entry are known. */
+void spyre_ras_own(struct spyre_device *sdev, struct spyre_ctx *ctx, u32 code, u32 status)
+{
+	struct drm_spyre_ras rec = {
+		.time_ns = ktime_get_ns(),
+		.soc_time = spyre_read64(sdev, SPYRE_REG_TIME),
+		.code = code,
+		.severity = SPYRE_SEV_ERROR,
+		.category = SPYRE_CAT_SOFTWARE,
+		.action = SPYRE_ACT_RESET,
+		.status = status,
+		.queue = U32_MAX,
+		.err_core = U16_MAX,
+	};
+
+	trace_spyre_ras(sdev->drm.dev, rec.code, rec.severity, ctx->id, rec.queue, rec.addr);
+	log_add(&ctx->ras, &rec);
+	log_add(&sdev->ras, &rec);
+}
+
 /* Up to @room records after @after into @out; how many. */
 static u32 log_read(struct spyre_ras_log *log, u64 after, u32 room, struct drm_spyre_ras *out,
 		    u64 *dropped)

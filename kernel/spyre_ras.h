@@ -8,6 +8,7 @@
 struct drm_device;
 struct drm_file;
 struct drm_spyre_ras;
+struct spyre_ctx;
 struct spyre_device;
 struct spyre_msg_ras;
 
@@ -28,6 +29,7 @@ struct spyre_ras_log {
 int spyre_ras_log_init(struct spyre_ras_log *log, u32 size);
 void spyre_ras_log_fini(struct spyre_ras_log *log);
 void spyre_ras_event(struct spyre_device *sdev, const struct spyre_msg_ras *msg);
+void spyre_ras_own(struct spyre_device *sdev, struct spyre_ctx *ctx, u32 code, u32 status);
 int spyre_ras_read_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file);
 
 #endif

@@ -119,6 +119,7 @@ static void die(struct spyre_device *sdev)
 {
 	lockdep_assert_held_write(&sdev->reset_sem);
 	sdev->card_ok = false;
+	spyre_submits_fail(sdev, -ENODEV);
 	spyre_show_card(sdev, false);
 	spyre_mbox_stop(sdev, -ENODEV);
 	spyre_fw_stop(sdev);
@@ -182,6 +183,10 @@ void spyre_quiesce(struct spyre_device *sdev)
 			if (q->on_card && spyre_mbox_id(sdev, SPYRE_MSG_QUEUE_SUSPEND, q->page, 0))
 				drm_warn(&sdev->drm, "queue %lu of context %lu did not stop\n",
 					 qid, id);
+		if (ctx->submit && ctx->kqueue->on_card &&
+		    spyre_mbox_id(sdev, SPYRE_MSG_QUEUE_SUSPEND, ctx->kqueue->page, 0))
+			drm_warn(&sdev->drm, "the kernel's queue of context %lu did not stop\n",
+				 id);
 		mutex_unlock(&ctx->lock);
 	}
 }
@@ -229,6 +234,8 @@ static void reset_work(struct work_struct *work)
 		up_write(&sdev->reset_sem);
 		return;
 	}
+	/* Before the dump, which allocates: nobody's fence waits for that. */
+	spyre_submits_fail(sdev, rung == SPYRE_RUNG_FIRMWARE ? -EIO : -ENODEV);
 	drm_err(&sdev->drm, "%s: %s\n", rung_name[rung], reason);
 	trace_spyre_reset(sdev->drm.dev, rung, reason);
 	if (sdev->card_ok) {
@@ -384,6 +391,7 @@ static void reset_prepare(struct pci_dev *pdev)
 	down_write(&sdev->reset_sem);
 	sdev->card_ok = false;
 	WRITE_ONCE(sdev->recovering, true);
+	spyre_submits_fail(sdev, -ENODEV);
 	spyre_show_card(sdev, false);
 	spyre_mbox_stop(sdev, -EIO);
 	/* Nobody may touch a function that is being reset, and the threads hold no reset_sem. */
@@ -434,6 +442,7 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 	down_write(&sdev->reset_sem);
 	sdev->card_ok = false;
 	WRITE_ONCE(sdev->recovering, true);
+	spyre_submits_fail(sdev, -ENODEV);
 	spyre_show_card(sdev, false);
 	spyre_mbox_stop(sdev, -EIO);
 	spyre_irq_quiet(sdev, true);

@@ -229,6 +229,63 @@ TRACE_EVENT(spyre_ras,
 		  __entry->addr)
 );
 
+TRACE_EVENT(spyre_submit,
+	TP_PROTO(struct device *dev, u64 context, u64 seqno, u32 count),
+	TP_ARGS(dev, context, seqno, count),
+	TP_STRUCT__entry(
+		__string(dev, dev_name(dev))
+		__field(u64, context)
+		__field(u64, seqno)
+		__field(u32, count)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->context = context;
+		__entry->seqno = seqno;
+		__entry->count = count;
+	),
+	TP_printk("%s fence=%llu:%llu count=%u", __get_str(dev), __entry->context,
+		  __entry->seqno, __entry->count)
+);
+
+TRACE_EVENT(spyre_submit_done,
+	TP_PROTO(struct device *dev, u64 context, u64 seqno, int error),
+	TP_ARGS(dev, context, seqno, error),
+	TP_STRUCT__entry(
+		__string(dev, dev_name(dev))
+		__field(u64, context)
+		__field(u64, seqno)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->context = context;
+		__entry->seqno = seqno;
+		__entry->error = error;
+	),
+	TP_printk("%s fence=%llu:%llu error=%d", __get_str(dev), __entry->context,
+		  __entry->seqno, __entry->error)
+);
+
+TRACE_EVENT(spyre_submit_blame,
+	TP_PROTO(struct device *dev, u32 ctx, u32 kind, u32 ms),
+	TP_ARGS(dev, ctx, kind, ms),
+	TP_STRUCT__entry(
+		__string(dev, dev_name(dev))
+		__field(u32, ctx)
+		__field(u32, kind)
+		__field(u32, ms)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->ctx = ctx;
+		__entry->kind = kind;
+		__entry->ms = ms;
+	),
+	TP_printk("%s ctx=%u kind=%u ms=%u", __get_str(dev), __entry->ctx, __entry->kind,
+		  __entry->ms)
+);
+
 TRACE_EVENT(spyre_reset,
 	TP_PROTO(struct device *dev, u32 rung, const char *reason),
 	TP_ARGS(dev, rung, reason),

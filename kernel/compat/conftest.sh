@@ -44,6 +44,21 @@ compiler="$*"
 	#include <drm/drm_device.h>
 	int f(struct drm_device *d) { return drm_dev_wedged_event(d, DRM_WEDGE_RECOVERY_REBIND, NULL); }
 	EOF
+	# drm_sched_init(sched, args) and not a row of arguments
+	probe SPYRE_HAVE_SCHED_ARGS <<-'EOF'
+	#include <drm/gpu_scheduler.h>
+	int f(struct drm_gpu_scheduler *s, struct drm_sched_init_args *a) { return drm_sched_init(s, a); }
+	EOF
+	# A scheduler says how many run queues it has.
+	probe SPYRE_HAVE_SCHED_RQS <<-'EOF'
+	#include <drm/gpu_scheduler.h>
+	struct drm_sched_init_args a = { .num_rqs = 1 };
+	EOF
+	# drm_sched_job_init(job, entity, credits, owner, client)
+	probe SPYRE_HAVE_SCHED_CLIENT <<-'EOF'
+	#include <drm/gpu_scheduler.h>
+	int f(struct drm_sched_job *j, struct drm_sched_entity *e) { return drm_sched_job_init(j, e, 1, 0, 1ull); }
+	EOF
 } >"$tmp/out"
 if ! grep -q 'define SPYRE_COMPAT_WORKS' "$tmp/out"; then
 	echo "conftest: the kernel's headers do not compile:" >&2

@@ -30,6 +30,7 @@ static void every_ioctl(void **state)
 		DRM_IOCTL_SPYRE_QUEUE_DESTROY, DRM_IOCTL_SPYRE_QUEUE_RESET,
 		DRM_IOCTL_SPYRE_QUEUE_KICK,    DRM_IOCTL_SPYRE_WAIT,
 		DRM_IOCTL_SPYRE_WAIT_CANCEL,   DRM_IOCTL_SPYRE_RAS_READ,
+		DRM_IOCTL_SPYRE_SUBMIT,
 	};
 	struct drm_spyre_wait_entry e = { 0 };
 	union {
@@ -52,6 +53,7 @@ static void fields(void **state)
 	struct drm_spyre_bo_mmap map = { .handle = 8, .offset = 0x1000 };
 	struct drm_spyre_wait_cancel cancel = { .id = 9 };
 	struct drm_spyre_ras_read ras = { .after = 3, .count = 2, .flags = 1, .dropped = 4 };
+	struct drm_spyre_submit submit = { .cb_count = 3, .in_count = 2, .out_count = 1, .flags = 1 };
 	struct drm_gem_close gem = { .handle = 5 };
 
 	(void)state;
@@ -61,6 +63,8 @@ static void fields(void **state)
 	assert_string_equal(decoded(DRM_IOCTL_SPYRE_WAIT_CANCEL, &cancel), "id 9");
 	assert_string_equal(decoded(DRM_IOCTL_SPYRE_RAS_READ, &ras),
 			    "after 3 flags 0x1 records 2 dropped 4");
+	assert_string_equal(decoded(DRM_IOCTL_SPYRE_SUBMIT, &submit),
+			    "control blocks 3 in 2 out 1 flags 0x1");
 	assert_string_equal(decoded(DRM_IOCTL_GEM_CLOSE, &gem), "handle 5");
 }
 

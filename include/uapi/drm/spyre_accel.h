@@ -44,6 +44,7 @@ enum drm_spyre_ioctl_id {
 	DRM_SPYRE_WAIT,
 	DRM_SPYRE_WAIT_CANCEL,
 	DRM_SPYRE_RAS_READ,
+	DRM_SPYRE_SUBMIT,
 };
 
 /**
@@ -134,6 +135,14 @@ struct drm_spyre_limits {
 	__u32 symbols_max;
 	/** @wait_entries_max: entries of one WAIT */
 	__u32 wait_entries_max;
+	/** @submit_cbs_max: control blocks of one SUBMIT */
+	__u32 submit_cbs_max;
+	/** @submit_syncs_max: syncobjs on each side of one SUBMIT */
+	__u32 submit_syncs_max;
+	/** @submits_max: unfinished SUBMITs of one file */
+	__u32 submits_max;
+	/** @submits_used: of this file */
+	__u32 submits_used;
 };
 
 /** struct drm_spyre_memory_info - device memory */
@@ -467,6 +476,66 @@ struct drm_spyre_ras_read {
 	__u64 dropped;
 };
 
+/** struct drm_spyre_sync - a syncobj that a SUBMIT waits for or signals */
+struct drm_spyre_sync {
+	/** @handle: syncobj of this file */
+	__u32 handle;
+	/** @flags: 0 */
+	__u32 flags;
+	/** @point: point of a timeline, 0: a binary syncobj */
+	__u64 point;
+};
+
+/**
+ * DRM_SPYRE_SUBMIT_RESET: go on after an error: what was submitted before and has not ended is
+ * cancelled. Does nothing when there was none.
+ */
+#define DRM_SPYRE_SUBMIT_RESET	(1 << 0)
+
+/**
+ * struct drm_spyre_submit - DRM_IOCTL_SPYRE_SUBMIT
+ *
+ * Hands control blocks to the kernel, which runs them in order on a queue of its own when the
+ * fences of @in_syncs have signalled; the fence put into @out_syncs signals when they have ended.
+ * A SUBMIT begins when the one before it has ended; within it control blocks overlap unless they
+ * say BARRIER. The first one creates the context if there is none yet, and the queue, which counts
+ * in the quota.
+ *
+ * COMPUTE, DMAI, DMAO, DMAX, FILL and TIMESTAMP are taken; NOP, SIGNAL, WAIT and the flags RESPONSE
+ * and INTERRUPT are not (EINVAL). No control block at all is allowed: a fence.
+ *
+ * How it ended is the error of the fence, details are in the RAS records: ECANCELED an earlier one
+ * failed, or the file was closed, or another queue of the context faulted; EIO it failed itself, or
+ * the firmware was restarted while it was on the card's queue; ETIME it exceeded its own time, or a
+ * job of this context held an engine for too long while it and others waited; ENODEV the card is
+ * gone or has lost its memory. After an error every SUBMIT answers EIO until one has
+ * DRM_SPYRE_SUBMIT_RESET.
+ *
+ * While a SUBMIT waits for an engine or runs on it, one job may hold that engine for 10 s without
+ * progress and for 60 s in all (module parameters submit_hang_ms and submit_total_ms, host time).
+ * Then its context is reset, be it of a SUBMIT or of a user queue.
+ *
+ * Errors: EINVAL also for a syncobj in @in_syncs that has no fence yet (at its point); ENOENT no
+ * such syncobj; EDQUOT also for more than submits_max unfinished ones; EOPNOTSUPP the firmware is
+ * too old.
+ */
+struct drm_spyre_submit {
+	/** @cbs: in, user pointer to @cb_count control blocks of 128 bytes */
+	__u64 cbs;
+	/** @in_syncs: in, user pointer to @in_count struct drm_spyre_sync to wait for */
+	__u64 in_syncs;
+	/** @out_syncs: in, user pointer to @out_count struct drm_spyre_sync to signal */
+	__u64 out_syncs;
+	/** @cb_count: in, 0 to submit_cbs_max */
+	__u32 cb_count;
+	/** @in_count: in, 0 to submit_syncs_max */
+	__u32 in_count;
+	/** @out_count: in, 0 to submit_syncs_max */
+	__u32 out_count;
+	/** @flags: in, DRM_SPYRE_SUBMIT_* */
+	__u32 flags;
+};
+
 #define DRM_IOCTL_SPYRE(access, name, type) \
 	DRM_##access(DRM_COMMAND_BASE + DRM_SPYRE_##name, struct drm_spyre_##type)
 
@@ -482,6 +551,7 @@ struct drm_spyre_ras_read {
 #define DRM_IOCTL_SPYRE_WAIT		DRM_IOCTL_SPYRE(IOWR, WAIT, wait)
 #define DRM_IOCTL_SPYRE_WAIT_CANCEL	DRM_IOCTL_SPYRE(IOW, WAIT_CANCEL, wait_cancel)
 #define DRM_IOCTL_SPYRE_RAS_READ	DRM_IOCTL_SPYRE(IOWR, RAS_READ, ras_read)
+#define DRM_IOCTL_SPYRE_SUBMIT		DRM_IOCTL_SPYRE(IOW, SUBMIT, submit)
 
 #if defined(__cplusplus)
 }

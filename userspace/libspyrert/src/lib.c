@@ -471,6 +471,13 @@ void rt_ioctl_decode(char *buf, size_t size, unsigned long request, const void *
 			 (unsigned long long)a->dropped);
 		break;
 	}
+	case DRM_IOCTL_SPYRE_SUBMIT: {
+		const struct drm_spyre_submit *a = arg;
+
+		snprintf(buf, size, "control blocks %u in %u out %u flags %#x", a->cb_count,
+			 a->in_count, a->out_count, a->flags);
+		break;
+	}
 	default:
 		snprintf(buf, size, "request %#lx", request);
 	}
