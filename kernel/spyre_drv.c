@@ -136,6 +136,7 @@ static const struct drm_ioctl_desc spyre_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(SPYRE_WAIT_CANCEL, spyre_wait_cancel_ioctl, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_RAS_READ, spyre_ras_read_ioctl, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_SUBMIT, spyre_submit_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_BO_USERPTR, spyre_bo_userptr_ioctl, 0),
 };
 
 /*

@@ -174,6 +174,9 @@ struct spyre_device {
 
 	/** @waits_missed: waits ended by looking again, with no interrupt */
 	atomic_t waits_missed;
+
+	/** @user_pages: pages of processes that buffers pin */
+	atomic64_t user_pages;
 };
 
 /**

@@ -7,8 +7,10 @@
  * Pages of the card are shown only while mmio_ok; reset and removal clear it, zap every mapping,
  * and faults then show a zeroed page of this file. Host memory stays mapped through all of it.
  */
+#include <linux/capability.h>
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -21,6 +23,7 @@
 
 #define HUGE_ORDER	(SPYRE_PAGE_SHIFT - PAGE_SHIFT)
 #define FAULT_AROUND	256u
+#define USER_BATCH	(SZ_16M >> PAGE_SHIFT)	/* pages pinned at once */
 
 /* --- Host memory ---------------------------------------------------------------------------- */
 
@@ -33,9 +36,21 @@ static void host_unmap(struct spyre_device *sdev, struct spyre_bo *bo)
 		return;
 	for (i = 0; i < bo->nchunks; i++)
 		dma_unmap_page(&sdev->pdev->dev, bo->chunks[i].dma,
-			       (size_t)bo->chunks[i].npages << PAGE_SHIFT, DMA_BIDIRECTIONAL);
+			       (size_t)bo->chunks[i].npages << PAGE_SHIFT, bo->dma_dir);
 	bo->on_bus = false;
 	list_del_init(&bo->link);
+}
+
+static void user_put_pages(struct spyre_device *sdev, struct spyre_bo *bo)
+{
+	if (!bo->mm)
+		return;
+	if (bo->npages)
+		unpin_user_pages_dirty_lock(bo->pages, bo->npages,
+					    bo->dma_dir == DMA_BIDIRECTIONAL);
+	atomic64_sub(bo->npages, &sdev->user_pages);
+	atomic64_sub(bo->base.size >> PAGE_SHIFT, &bo->mm->pinned_vm);
+	mmdrop(bo->mm);
 }
 
 static void host_free(struct spyre_device *sdev, struct spyre_bo *bo)
@@ -45,9 +60,13 @@ static void host_free(struct spyre_device *sdev, struct spyre_bo *bo)
 	mutex_lock(&sdev->bo_lock);
 	host_unmap(sdev, bo);
 	mutex_unlock(&sdev->bo_lock);
-	for (i = 0; i < bo->npages; i++)
-		__free_page(bo->pages[i]);
-	atomic64_sub(bo->npages, &sdev->host_pages);
+	if (bo->kind == SPYRE_KIND_USER) {
+		user_put_pages(sdev, bo);
+	} else {
+		for (i = 0; i < bo->npages; i++)
+			__free_page(bo->pages[i]);
+		atomic64_sub(bo->npages, &sdev->host_pages);
+	}
 	kvfree(bo->pages);
 	kvfree(bo->chunks);
 }
@@ -104,7 +123,7 @@ static int host_map(struct spyre_device *sdev, struct spyre_bo *bo)
 		struct spyre_chunk *c = &bo->chunks[i];
 
 		c->dma = dma_map_page(dev, bo->pages[c->first], 0,
-				      (size_t)c->npages << PAGE_SHIFT, DMA_BIDIRECTIONAL);
+				      (size_t)c->npages << PAGE_SHIFT, bo->dma_dir);
 		if (dma_mapping_error(dev, c->dma)) {
 			ret = -ENOMEM;
 			break;
@@ -123,8 +142,7 @@ static int host_map(struct spyre_device *sdev, struct spyre_bo *bo)
 	if (ret) {
 		while (i--)
 			dma_unmap_page(dev, bo->chunks[i].dma,
-				       (size_t)bo->chunks[i].npages << PAGE_SHIFT,
-				       DMA_BIDIRECTIONAL);
+				       (size_t)bo->chunks[i].npages << PAGE_SHIFT, bo->dma_dir);
 		goto out;
 	}
 	bo->on_bus = true;
@@ -132,6 +150,73 @@ static int host_map(struct spyre_device *sdev, struct spyre_bo *bo)
 out:
 	mutex_unlock(&sdev->bo_lock);
 	return ret;
+}
+
+/*
+ * The process's pages. What they may be is the core's affair, and so is that they stay what they
+ * are: private pages that are shared with others are copied first, a child gets copies, and files
+ * whose dirty pages someone tracks are refused. May wait for whoever serves page faults in user
+ * space: no lock is held.
+ */
+static int user_pin(struct spyre_device *sdev, struct spyre_bo *bo, unsigned long addr, u32 want)
+{
+	unsigned int flags = FOLL_LONGTERM | (bo->dma_dir == DMA_BIDIRECTIONAL ? FOLL_WRITE : 0);
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT, pinned;
+	struct mm_struct *mm = current->mm;
+	int n;
+
+	/*
+	 * An atomic count, as the last reference may go below reset_sem, where mmap_lock, which a
+	 * process can hold for as long as it wants, must not be waited for.
+	 */
+	pinned = atomic64_add_return(want, &mm->pinned_vm);
+	if (pinned + READ_ONCE(mm->locked_vm) > limit && !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(want, &mm->pinned_vm);
+		drm_dbg(&sdev->drm,
+			"RLIMIT_MEMLOCK exceeded: %lu KiB locked or pinned, limit %lu KiB, %u KiB more wanted\n",
+			(pinned - want + READ_ONCE(mm->locked_vm)) << (PAGE_SHIFT - 10),
+			limit << (PAGE_SHIFT - 10), want << (PAGE_SHIFT - 10));
+		return -EPERM;
+	}
+	mmgrab(mm);
+	bo->mm = mm;
+	while (bo->npages < want) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		n = pin_user_pages_fast(addr + ((unsigned long)bo->npages << PAGE_SHIFT),
+					min_t(u32, want - bo->npages, USER_BATCH), flags,
+					bo->pages + bo->npages);
+		if (n < 0)
+			return n;
+		if (!n)
+			return -EFAULT;
+		bo->npages += n;
+		atomic64_add(n, &sdev->user_pages);
+		cond_resched();
+	}
+	return 0;
+}
+
+/*
+ * Pieces that are contiguous in memory. None goes over a 2 MiB boundary of the process, so that one
+ * that fills a 2 MiB page gets a bus address of its own, aligned to its size.
+ */
+static void user_chunks(struct spyre_bo *bo)
+{
+	u32 i;
+
+	for (i = 0; i < bo->npages; i++) {
+		struct spyre_chunk *c = &bo->chunks[bo->nchunks];
+
+		if (i && (bo->color + i) % (1u << HUGE_ORDER) &&
+		    page_to_pfn(bo->pages[i]) == page_to_pfn(bo->pages[i - 1]) + 1) {
+			c[-1].npages++;
+			continue;
+		}
+		c->first = i;
+		c->npages = 1;
+		bo->nchunks++;
+	}
 }
 
 /* Removal: host memory leaves the bus, user mappings of it stay. */
@@ -154,7 +239,7 @@ static void bo_free(struct drm_gem_object *obj)
 
 	drm_WARN_ON(&sdev->drm, !list_empty(&bo->binds));
 	drm_gem_free_mmap_offset(obj);
-	if (spyre_bo_is_host(bo))
+	if (spyre_bo_is_host(bo) || bo->kind == SPYRE_KIND_USER)
 		host_free(sdev, bo);
 	if (bo->ndev_pages)
 		spyre_mem_free(sdev, bo->dev_pages, bo->ndev_pages, bo->gen);
@@ -258,9 +343,19 @@ static const struct vm_operations_struct bo_vm_ops = {
 	.fault = bo_fault,
 };
 
+static bool bo_mappable(const struct spyre_bo *bo)
+{
+	if (bo->kind == SPYRE_KIND_USER)
+		return false;
+	return bo->kind != SPYRE_KIND_DEVICE || bo->flags & DRM_SPYRE_BO_MAPPABLE;
+}
+
 static int bo_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 {
 	struct spyre_bo *bo = to_bo(obj);
+
+	if (!bo_mappable(bo))
+		return -EPERM;
 
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
@@ -298,6 +393,7 @@ static struct spyre_bo *bo_new(struct spyre_device *sdev, u64 size, enum spyre_b
 		return ERR_PTR(-ENOMEM);
 	atomic_inc(&sdev->nbos);
 	bo->kind = kind;
+	bo->dma_dir = DMA_BIDIRECTIONAL;
 	INIT_LIST_HEAD(&bo->link);
 	INIT_LIST_HEAD(&bo->binds);
 	init_waitqueue_head(&bo->waitq);
@@ -333,6 +429,34 @@ struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum 
 		spyre_bo_put(bo);
 		return ERR_PTR(ret);
 	}
+	return bo;
+}
+
+static struct spyre_bo *bo_create_user(struct spyre_device *sdev, u64 addr, u64 size, bool readonly)
+{
+	struct spyre_bo *bo;
+	u32 want;
+	int ret;
+
+	if (size >> PAGE_SHIFT > totalram_pages() || size > SPYRE_HMVA_SIZE)
+		return ERR_PTR(-ENOMEM);
+	want = size >> PAGE_SHIFT;
+	bo = bo_new(sdev, size, SPYRE_KIND_USER);
+	if (IS_ERR(bo))
+		return bo;
+	bo->flags = DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_USER | (readonly ? DRM_SPYRE_BO_READONLY : 0);
+	bo->dma_dir = readonly ? DMA_TO_DEVICE : DMA_BIDIRECTIONAL;
+	bo->color = (addr >> PAGE_SHIFT) % (1u << HUGE_ORDER);
+	bo->pages = kvmalloc_array(want, sizeof(*bo->pages), GFP_KERNEL_ACCOUNT);
+	bo->chunks = kvmalloc_array(want, sizeof(*bo->chunks), GFP_KERNEL_ACCOUNT);
+	ret = -ENOMEM;
+	if (bo->pages && bo->chunks)
+		ret = user_pin(sdev, bo, addr, want);
+	if (ret) {
+		spyre_bo_put(bo);
+		return ERR_PTR(ret);
+	}
+	user_chunks(bo);
 	return bo;
 }
 
@@ -443,6 +567,35 @@ out:
 	return ret;
 }
 
+int spyre_bo_userptr_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct spyre_device *sdev = to_spyre(drm);
+	struct spyre_file *file = drm_file->driver_priv;
+	struct drm_spyre_bo_userptr *args = data;
+	struct spyre_bo *bo;
+	int ret;
+
+	if (args->flags & ~DRM_SPYRE_USERPTR_READONLY || !args->size ||
+	    !PAGE_ALIGNED(args->addr | args->size) || args->addr + args->size < args->addr)
+		return -EINVAL;
+	if (READ_ONCE(sdev->gen) != file->gen)
+		return -ENODEV;
+	bo = bo_create_user(sdev, args->addr, args->size,
+			    args->flags & DRM_SPYRE_USERPTR_READONLY);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = spyre_enter(sdev, file);
+	if (ret)
+		goto out;
+	ret = host_map(sdev, bo);
+	if (!ret)
+		ret = drm_gem_handle_create(drm_file, &bo->base, &args->handle);
+	spyre_exit(sdev);
+out:
+	spyre_bo_put(bo);
+	return ret;
+}
+
 int spyre_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
 	struct spyre_device *sdev = to_spyre(drm);
@@ -482,7 +635,7 @@ int spyre_bo_mmap_ioctl(struct drm_device *drm, void *data, struct drm_file *drm
 		ret = -ENOENT;
 		goto out;
 	}
-	if (to_bo(obj)->kind == SPYRE_KIND_DEVICE && !(to_bo(obj)->flags & DRM_SPYRE_BO_MAPPABLE))
+	if (!bo_mappable(to_bo(obj)))
 		ret = -EPERM;
 	if (!ret)
 		ret = drm_gem_create_mmap_offset(obj);

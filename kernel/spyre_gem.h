@@ -2,6 +2,7 @@
 #ifndef SPYRE_GEM_H
 #define SPYRE_GEM_H
 
+#include <linux/dma-direction.h>
 #include <linux/wait.h>
 
 #include <drm/drm_gem.h>
@@ -15,6 +16,7 @@ enum spyre_bo_kind {
 	SPYRE_KIND_RING,	/* ring and shadow tail: host memory without a handle */
 	SPYRE_KIND_STATUS,	/* status page and response ring: the same, read-only */
 	SPYRE_KIND_DOORBELL,	/* one doorbell page */
+	SPYRE_KIND_USER,	/* memory of a process, pinned */
 };
 
 /* Pages that are contiguous on the bus. */
@@ -42,6 +44,9 @@ struct spyre_chunk {
  * @revoked: the doorbell is another queue's by now; under &spyre_device.mmio_sem
  * @waitq: who waits for words in it
  * @binds: bindings of host memory, under &spyre_device.wake_lock
+ * @dma_dir: how host memory is mapped for DMA
+ * @color: pages before its first in that one's 2 MiB page, so that large pages can be bound as such
+ * @mm: USER: whose pages, and who they are charged to; NULL: none yet
  */
 struct spyre_bo {
 	struct drm_gem_object base;
@@ -60,6 +65,9 @@ struct spyre_bo {
 	bool revoked;
 	wait_queue_head_t waitq;
 	struct list_head binds;
+	enum dma_data_direction dma_dir;
+	u32 color;
+	struct mm_struct *mm;
 };
 
 static inline struct spyre_bo *to_bo(struct drm_gem_object *obj)
@@ -71,6 +79,12 @@ static inline bool spyre_bo_is_host(const struct spyre_bo *bo)
 {
 	return bo->kind == SPYRE_KIND_HOST || bo->kind == SPYRE_KIND_RING ||
 	       bo->kind == SPYRE_KIND_STATUS;
+}
+
+/* Whether user space binds it at host addresses. */
+static inline bool spyre_bo_binds_host(const struct spyre_bo *bo)
+{
+	return bo->kind == SPYRE_KIND_HOST || bo->kind == SPYRE_KIND_USER;
 }
 
 static inline void spyre_bo_put(struct spyre_bo *bo)
@@ -92,6 +106,7 @@ void spyre_zap_mappings(struct spyre_device *sdev);
 void spyre_file_sizes(struct drm_file *drm_file, u64 *device, u64 *host);
 
 int spyre_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file);
+int spyre_bo_userptr_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file);
 int spyre_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file);
 int spyre_bo_mmap_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file);
 

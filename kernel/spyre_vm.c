@@ -98,7 +98,7 @@ int spyre_vm_invalidate(struct spyre_ctx *ctx)
 
 u64 spyre_bind_addr(const struct spyre_bind *bind)
 {
-	return bind->node.start << (bind->host ? HMVA_SHIFT : SPYRE_PAGE_SHIFT);
+	return spyre_bind_first(bind) << (bind->host ? HMVA_SHIFT : SPYRE_PAGE_SHIFT);
 }
 
 /* Bus address of byte @at and how many bytes go on from there; @hint: chunk to start from. */
@@ -120,8 +120,8 @@ static int map_host(struct spyre_bind *bind, u32 want, u64 flags)
 {
 	struct spyre_ctx *ctx = bind->ctx;
 	struct spyre_device *sdev = ctx->sdev;
-	u32 seg = bind->node.start / HOST_SEG_PAGES;
-	u32 first = bind->node.start % HOST_SEG_PAGES;
+	u32 seg = spyre_bind_first(bind) / HOST_SEG_PAGES;
+	u32 first = spyre_bind_first(bind) % HOST_SEG_PAGES;
 	struct spyre_host_segment *host;
 	u32 l1, hint = 0;
 	int ret;
@@ -166,8 +166,8 @@ static void unmap_host(struct spyre_bind *bind)
 {
 	struct spyre_ctx *ctx = bind->ctx;
 	struct spyre_device *sdev = ctx->sdev;
-	u32 seg = bind->node.start / HOST_SEG_PAGES;
-	u32 first = bind->node.start % HOST_SEG_PAGES;
+	u32 seg = spyre_bind_first(bind) / HOST_SEG_PAGES;
+	u32 first = spyre_bind_first(bind) % HOST_SEG_PAGES;
 	u32 l1 = ctx->vm.table[SPYRE_SEGMENTS + seg];
 	struct spyre_host_segment *host = ctx->vm.host[seg];
 	u32 i = 0;
@@ -193,8 +193,8 @@ static void unmap_host(struct spyre_bind *bind)
 static void free_empty_l2(struct spyre_bind *bind)
 {
 	struct spyre_ctx *ctx = bind->ctx;
-	struct spyre_host_segment *host = ctx->vm.host[bind->node.start / HOST_SEG_PAGES];
-	u32 first = bind->node.start % HOST_SEG_PAGES;
+	struct spyre_host_segment *host = ctx->vm.host[spyre_bind_first(bind) / HOST_SEG_PAGES];
+	u32 first = spyre_bind_first(bind) % HOST_SEG_PAGES;
 	u32 slot;
 
 	if (!bind->pages)
@@ -225,7 +225,7 @@ static void bind_unlink(struct spyre_bind *bind)
 	list_del_init(&bind->bo_link);
 	list_del_init(&bind->ctx_link);
 	spin_unlock(&sdev->wake_lock);
-	xa_erase(&bind->ctx->vm.binds[bind->host], bind->node.start);
+	xa_erase(&bind->ctx->vm.binds[bind->host], spyre_bind_first(bind));
 }
 
 static void bind_free(struct spyre_bind *bind)
@@ -258,7 +258,7 @@ static int bind_publish(struct spyre_bind *bind)
 	struct spyre_ctx *ctx = bind->ctx;
 	int ret;
 
-	ret = xa_err(xa_store(&ctx->vm.binds[bind->host], bind->node.start, bind,
+	ret = xa_err(xa_store(&ctx->vm.binds[bind->host], spyre_bind_first(bind), bind,
 			      GFP_KERNEL_ACCOUNT));
 	if (ret)
 		return ret;
@@ -289,8 +289,8 @@ struct spyre_bind *spyre_bind_host(struct spyre_ctx *ctx, struct spyre_bo *bo, u
 {
 	struct spyre_bind *bind;
 	u64 pages = size >> HMVA_SHIFT;
-	u64 align = size >= SPYRE_PAGE_SIZE && IS_ALIGNED(offset, SPYRE_PAGE_SIZE) ? L2_ENTRIES : 1;
-	u32 seg;
+	u64 align = 1;
+	u32 seg, skew;
 	int ret = -ENOSPC;
 
 	lockdep_assert_held(&ctx->lock);
@@ -300,8 +300,15 @@ struct spyre_bind *spyre_bind_host(struct spyre_ctx *ctx, struct spyre_bo *bo, u
 	if (IS_ERR(bind))
 		return bind;
 	bind->internal = internal;
+	/* Where host memory and addresses agree in a 2 MiB page, one entry can do for all of it. */
+	skew = (bo->color + (offset >> HMVA_SHIFT)) % L2_ENTRIES;
+	if (size >= SPYRE_PAGE_SIZE && pages + skew <= HOST_SEG_PAGES) {
+		align = L2_ENTRIES;
+		bind->skew = skew;
+	}
 	for (seg = 0; seg < SPYRE_HOST_SEGMENTS && ret == -ENOSPC; seg++)
-		ret = drm_mm_insert_node_in_range(&ctx->vm.hmva, &bind->node, pages, align, 0,
+		ret = drm_mm_insert_node_in_range(&ctx->vm.hmva, &bind->node,
+						  pages + bind->skew, align, 0,
 						  (u64)seg * HOST_SEG_PAGES,
 						  (u64)(seg + 1) * HOST_SEG_PAGES,
 						  DRM_MM_INSERT_BEST);
@@ -460,7 +467,7 @@ void spyre_vm_fini(struct spyre_ctx *ctx)
 
 static int do_map(struct spyre_ctx *ctx, struct spyre_bo *bo, struct drm_spyre_vm_bind *args)
 {
-	bool host = bo->kind == SPYRE_KIND_HOST;
+	bool host = spyre_bo_binds_host(bo);
 	bool fixed = args->flags & DRM_SPYRE_VM_FIXED;
 	bool write = !(args->flags & DRM_SPYRE_VM_READONLY);
 	u64 unit = host ? PAGE_SIZE : SPYRE_PAGE_SIZE;
@@ -471,6 +478,8 @@ static int do_map(struct spyre_ctx *ctx, struct spyre_bo *bo, struct drm_spyre_v
 		return -EINVAL;
 	if (fixed && args->segment)
 		return -EINVAL;
+	if (write && bo->flags & DRM_SPYRE_BO_READONLY)
+		return -EACCES;
 	if (!IS_ALIGNED(args->offset, unit) || args->offset >= bo->base.size)
 		return -EINVAL;
 	if (!size)

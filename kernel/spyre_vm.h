@@ -49,6 +49,7 @@ struct spyre_vm {
  * @bo_link: in &spyre_bo.binds, under &spyre_device.wake_lock
  * @ctx_link: in &spyre_ctx.host_binds, under &spyre_device.wake_lock
  * @limbo: in &spyre_vm.limbo
+ * @skew: pages of @node before the first that is bound
  */
 struct spyre_bind {
 	struct drm_mm_node node;
@@ -61,6 +62,7 @@ struct spyre_bind {
 	struct list_head bo_link;
 	struct list_head ctx_link;
 	struct list_head limbo;
+	u32 skew;
 };
 
 void spyre_vm_init(struct spyre_ctx *ctx);
@@ -74,6 +76,12 @@ struct spyre_bind *spyre_bind_host(struct spyre_ctx *ctx, struct spyre_bo *bo, u
 				   u64 pte, bool internal);
 int spyre_unbind(struct spyre_bind *bind);
 u64 spyre_bind_addr(const struct spyre_bind *bind);
+
+/* Number of the first page bound, in its space. */
+static inline u64 spyre_bind_first(const struct spyre_bind *bind)
+{
+	return bind->node.start + bind->skew;
+}
 
 int spyre_vm_bind_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file);
 

@@ -6,7 +6,7 @@
 KST_DIR := $(B)/tests/kselftest
 KST_SRC := $(SPYRE_CACHE)/kernel/stock/source/tools/testing/selftests
 KST_DRM := $(shell pkg-config --cflags libdrm)
-KST := spyre_uapi spyre_queue spyre_life spyre_fw spyre_submit
+KST := spyre_uapi spyre_queue spyre_life spyre_buffers spyre_fw spyre_submit
 
 $(KST_DIR)/%.o: tests/kselftest/%.c tests/kselftest/spyre_test.h include/uapi/drm/spyre_accel.h | $(KERNEL_READY)
 	$(call say,CC,$@)
@@ -25,4 +25,4 @@ $(KST_DIR)/spyre_fw: $(KST_DIR)/sha256.o
 CHECK_VM += $(addprefix $(KST_DIR)/,$(KST))
 CHECK_DEPS += $(addprefix $(KST_DIR)/,$(KST))
 # Eight vectors, addresses that an IOMMU translates, a second card beside.
-CHECK_VM_FULL += $(foreach t,spyre_queue spyre_life spyre_submit,vm:--iommu=intel,vm:--cards=2,$(KST_DIR)/$(t))
+CHECK_VM_FULL += $(foreach t,spyre_queue spyre_life spyre_buffers spyre_submit,vm:--iommu=intel,vm:--cards=2,$(KST_DIR)/$(t))

@@ -294,7 +294,7 @@ void baseline_take(struct baseline *b)
 {
 	struct drm_spyre_memory_info m;
 	struct drm_spyre_limits l;
-	unsigned long long pages = 0;
+	unsigned long long host = 0, user = 0;
 	char buf[1024], *at;
 	int fd = card_open();
 
@@ -308,8 +308,10 @@ void baseline_take(struct baseline *b)
 	if (read_file(debugfs_path("memory"), buf, sizeof(buf)))
 		return;
 	at = strstr(buf, "objects ");
-	if (at && sscanf(at, "objects %u host-pages %llu", &b->objects, &pages) == 2)
-		b->host_pages = pages;
+	if (at && sscanf(at, "objects %u host-pages %llu user-pages %llu", &b->objects, &host, &user) == 3) {
+		b->host_pages = host;
+		b->user_pages = user;
+	}
 }
 
 int back_to_baseline(const struct baseline *b)
@@ -321,16 +323,18 @@ int back_to_baseline(const struct baseline *b)
 	for (i = 0; i < 100; i++) {
 		baseline_take(&now);
 		if (now.memory == b->memory && now.tables == b->tables &&
-		    now.host_pages == b->host_pages && now.objects == b->objects &&
-		    now.contexts == b->contexts && now.queues == b->queues)
+		    now.host_pages == b->host_pages && now.user_pages == b->user_pages &&
+		    now.objects == b->objects && now.contexts == b->contexts && now.queues == b->queues)
 			return 0;
 		usleep(50000);
 	}
-	fprintf(stderr, "# memory %llu tables %llu host pages %llu objects %u contexts %u queues %u, before %llu %llu %llu %u %u %u\n",
+	fprintf(stderr, "# memory %llu tables %llu host pages %llu user pages %llu objects %u contexts %u queues %u, before %llu %llu %llu %llu %u %u %u\n",
 		(unsigned long long)now.memory, (unsigned long long)now.tables,
-		(unsigned long long)now.host_pages, now.objects, now.contexts, now.queues,
+		(unsigned long long)now.host_pages, (unsigned long long)now.user_pages,
+		now.objects, now.contexts, now.queues,
 		(unsigned long long)b->memory, (unsigned long long)b->tables,
-		(unsigned long long)b->host_pages, b->objects, b->contexts, b->queues);
+		(unsigned long long)b->host_pages, (unsigned long long)b->user_pages,
+		b->objects, b->contexts, b->queues);
 	return -1;
 }
 

@@ -34,7 +34,7 @@ int card_works(void);
 
 /* What the driver holds for its users. */
 struct baseline {
-	uint64_t memory, tables, host_pages;
+	uint64_t memory, tables, host_pages, user_pages;
 	uint32_t contexts, queues, objects;
 };
 

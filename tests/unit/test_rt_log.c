@@ -31,6 +31,7 @@ static void every_ioctl(void **state)
 		DRM_IOCTL_SPYRE_QUEUE_KICK,    DRM_IOCTL_SPYRE_WAIT,
 		DRM_IOCTL_SPYRE_WAIT_CANCEL,   DRM_IOCTL_SPYRE_RAS_READ,
 		DRM_IOCTL_SPYRE_SUBMIT,
+		DRM_IOCTL_SPYRE_BO_USERPTR,
 	};
 	struct drm_spyre_wait_entry e = { 0 };
 	union {
@@ -54,6 +55,7 @@ static void fields(void **state)
 	struct drm_spyre_wait_cancel cancel = { .id = 9 };
 	struct drm_spyre_ras_read ras = { .after = 3, .count = 2, .flags = 1, .dropped = 4 };
 	struct drm_spyre_submit submit = { .cb_count = 3, .in_count = 2, .out_count = 1, .flags = 1 };
+	struct drm_spyre_bo_userptr user = { .addr = 0x7000, .size = 0x1000, .flags = 1, .handle = 6 };
 	struct drm_gem_close gem = { .handle = 5 };
 
 	(void)state;
@@ -65,6 +67,8 @@ static void fields(void **state)
 			    "after 3 flags 0x1 records 2 dropped 4");
 	assert_string_equal(decoded(DRM_IOCTL_SPYRE_SUBMIT, &submit),
 			    "control blocks 3 in 2 out 1 flags 0x1");
+	assert_string_equal(decoded(DRM_IOCTL_SPYRE_BO_USERPTR, &user),
+			    "addr 0x7000 size 0x1000 flags 0x1 handle 6");
 	assert_string_equal(decoded(DRM_IOCTL_GEM_CLOSE, &gem), "handle 5");
 }
 

@@ -11,7 +11,7 @@
  * Errors with one meaning everywhere: ENOENT no such handle, id or binding in this file; ENOSPC
  * device memory or page-table area exhausted; ENOMEM host memory; EDQUOT the user's quota; EMFILE
  * the card's contexts or queues; ENODEV the card is gone or this file's context was lost; ETIME
- * timeout.
+ * timeout; EPERM a privilege or limit of the process (RLIMIT_MEMLOCK, CAP_SYS_NICE, CAP_PERFMON).
  */
 #ifndef _UAPI_SPYRE_ACCEL_H_
 #define _UAPI_SPYRE_ACCEL_H_
@@ -45,6 +45,7 @@ enum drm_spyre_ioctl_id {
 	DRM_SPYRE_WAIT_CANCEL,
 	DRM_SPYRE_RAS_READ,
 	DRM_SPYRE_SUBMIT,
+	DRM_SPYRE_BO_USERPTR,
 };
 
 /**
@@ -205,6 +206,10 @@ struct drm_spyre_usage {
 #define DRM_SPYRE_BO_DEVICE	(1 << 0)
 /** DRM_SPYRE_BO_HOST: pinned host memory, 4 KiB pages, zeroed, charged to the memory cgroup. */
 #define DRM_SPYRE_BO_HOST	(1 << 1)
+/** DRM_SPYRE_BO_USER: out of BO_INFO: with HOST: memory of a process, by BO_USERPTR */
+#define DRM_SPYRE_BO_USER	(1 << 3)
+/** DRM_SPYRE_BO_READONLY: out of BO_INFO: with HOST: the card may only read */
+#define DRM_SPYRE_BO_READONLY	(1 << 4)
 /** DRM_SPYRE_BO_MAPPABLE: with DEVICE: inside the aperture, so that BO_MMAP works. */
 #define DRM_SPYRE_BO_MAPPABLE	(1 << 2)
 
@@ -227,7 +232,7 @@ struct drm_spyre_bo_create {
 struct drm_spyre_bo_info {
 	/** @handle: in */
 	__u32 handle;
-	/** @flags: out, as created */
+	/** @flags: out, as created; HOST for the caller's own memory too */
 	__u32 flags;
 	/** @size: out, bytes */
 	__u64 size;
@@ -262,7 +267,7 @@ struct drm_spyre_bo_mmap {
  *
  * Synchronous: after UNMAP the card uses no old translation. Device buffers are bound at DMVAs (2
  * MiB granularity, never across a segment), host buffers at HMVAs chosen by the kernel. Creates
- * the context if there is none yet.
+ * the context if there is none yet. EACCES: the buffer may only be read, and READONLY is not given.
  */
 struct drm_spyre_vm_bind {
 	/** @op: in, DRM_SPYRE_VM_MAP or _UNMAP */
@@ -536,6 +541,35 @@ struct drm_spyre_submit {
 	__u32 flags;
 };
 
+/** DRM_SPYRE_USERPTR_READONLY: the card may only read; the pages need not be writable */
+#define DRM_SPYRE_USERPTR_READONLY	(1 << 0)
+
+/**
+ * struct drm_spyre_bo_userptr - DRM_IOCTL_SPYRE_BO_USERPTR
+ *
+ * Makes a buffer of the caller's own memory. Its pages stay pinned, and count against
+ * RLIMIT_MEMLOCK of the process that made it together with what mlock() locked (EPERM;
+ * CAP_IPC_LOCK exempts), until the handle is closed, the bindings are gone and the card has
+ * stopped using them. The buffer means the pages that lie there now: what munmap(), mremap() or
+ * MADV_DONTNEED do to the addresses later changes nothing for the card. A child of fork() gets
+ * copies.
+ *
+ * Bound like a host buffer; its 2 MiB pages are bound as such. A READONLY one is bound with
+ * DRM_SPYRE_VM_READONLY only (else EACCES). It has no BO_MMAP (EPERM), and no WAIT for words in it
+ * (EINVAL). EFAULT: the range is not all mapped with the permission needed, or not by memory that
+ * can be pinned for long (mappings of devices; with writing, shared mappings of files on a disk).
+ */
+struct drm_spyre_bo_userptr {
+	/** @addr: in, multiple of 4096 */
+	__u64 addr;
+	/** @size: in, bytes, multiple of 4096, not 0 */
+	__u64 size;
+	/** @flags: in, DRM_SPYRE_USERPTR_* */
+	__u32 flags;
+	/** @handle: out */
+	__u32 handle;
+};
+
 #define DRM_IOCTL_SPYRE(access, name, type) \
 	DRM_##access(DRM_COMMAND_BASE + DRM_SPYRE_##name, struct drm_spyre_##type)
 
@@ -552,6 +586,7 @@ struct drm_spyre_submit {
 #define DRM_IOCTL_SPYRE_WAIT_CANCEL	DRM_IOCTL_SPYRE(IOW, WAIT_CANCEL, wait_cancel)
 #define DRM_IOCTL_SPYRE_RAS_READ	DRM_IOCTL_SPYRE(IOWR, RAS_READ, ras_read)
 #define DRM_IOCTL_SPYRE_SUBMIT		DRM_IOCTL_SPYRE(IOW, SUBMIT, submit)
+#define DRM_IOCTL_SPYRE_BO_USERPTR	DRM_IOCTL_SPYRE(IOWR, BO_USERPTR, bo_userptr)
 
 #if defined(__cplusplus)
 }

@@ -478,6 +478,14 @@ void rt_ioctl_decode(char *buf, size_t size, unsigned long request, const void *
 			 a->in_count, a->out_count, a->flags);
 		break;
 	}
+	case DRM_IOCTL_SPYRE_BO_USERPTR: {
+		const struct drm_spyre_bo_userptr *a = arg;
+
+		snprintf(buf, size, "addr %#llx size %#llx flags %#x handle %u",
+			 (unsigned long long)a->addr, (unsigned long long)a->size, a->flags,
+			 a->handle);
+		break;
+	}
 	default:
 		snprintf(buf, size, "request %#lx", request);
 	}

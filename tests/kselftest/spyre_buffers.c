@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Buffers whose memory is not the driver's: a process's own pages. Whatever the process does with its
+ * addresses meanwhile, the card sees the pages that were registered, nothing more, and only as allowed.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+
+#include "spyre_test.h"
+
+#define SIZE	(4 * MB)
+#define PAGE	4096ull
+
+static int user_create(int fd, const void *addr, uint64_t size, uint32_t flags, uint32_t *handle)
+{
+	struct drm_spyre_bo_userptr u = { .addr = (uintptr_t)addr, .size = size, .flags = flags };
+	int ret = call(fd, DRM_IOCTL_SPYRE_BO_USERPTR, &u);
+
+	*handle = u.handle;
+	return ret;
+}
+
+static void *map_anon(uint64_t size, int prot, int flags)
+{
+	void *p = mmap(NULL, size, prot, MAP_ANONYMOUS | flags, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void fill(void *p, uint64_t bytes, uint32_t seed)
+{
+	uint32_t *w = p;
+	uint64_t i;
+
+	for (i = 0; i < bytes / 4; i++)
+		w[i] = (i + seed) * 2654435761u;
+}
+
+static bool holds(const void *p, uint64_t bytes, uint32_t seed)
+{
+	const uint32_t *w = p;
+	uint64_t i;
+
+	for (i = 0; i < bytes / 4; i++)
+		if (w[i] != (uint32_t)(i + seed) * 2654435761u)
+			return false;
+	return true;
+}
+
+FIXTURE(buffers) {
+	int fd;
+	struct queue q;
+	uint32_t dev;
+	uint64_t dmva;
+	struct baseline base;
+};
+
+FIXTURE_SETUP(buffers)
+{
+	baseline_take(&self->base);
+	self->fd = card_open();
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_DEVICE, &self->dev));
+	ASSERT_EQ(0, vm_map(self->fd, self->dev, 0, 0, &self->dmva));
+	ASSERT_EQ(0, queue_open(self->fd, 64, 1, &self->q));
+}
+
+/* Whatever the test left went with its process, mappings included. */
+FIXTURE_TEARDOWN_PARENT(buffers)
+{
+	EXPECT_EQ(0, card_works());
+	EXPECT_EQ(0, back_to_baseline(&self->base));
+}
+
+static int run(struct queue *q, unsigned int type, uint64_t dst, uint64_t src, uint64_t bytes)
+{
+	struct spyre_cb cb = cb_dma(type, dst, src, bytes);
+
+	return queue_wait(q, queue_submit(q, &cb), WAIT_MS);
+}
+
+/* Host memory through the card's own into other host memory. */
+static int through(FIXTURE_DATA(buffers) *f, uint64_t to, uint64_t from, uint64_t bytes)
+{
+	int ret = run(&f->q, SPYRE_CB_DMAI, f->dmva, from, bytes);
+
+	return ret ? ret : run(&f->q, SPYRE_CB_DMAO, to, f->dmva, bytes);
+}
+
+static int reset(struct queue *q)
+{
+	struct drm_spyre_queue_id id = { .queue = q->id };
+
+	return call(q->fd, DRM_IOCTL_SPYRE_QUEUE_RESET, &id);
+}
+
+TEST_F(buffers, user_read_write)
+{
+	struct drm_spyre_bo_info info = {};
+	uint8_t *p = map_anon(SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	uint64_t hmva;
+
+	ASSERT_NE(NULL, p);
+	fill(p, SIZE / 2, 1);
+	ASSERT_EQ(0, user_create(self->fd, p, SIZE, 0, &info.handle));
+	ASSERT_EQ(0, call(self->fd, DRM_IOCTL_SPYRE_BO_INFO, &info));
+	EXPECT_EQ(SIZE, info.size);
+	EXPECT_EQ(DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_USER, info.flags);
+	ASSERT_EQ(0, vm_map(self->fd, info.handle, 0, 0, &hmva));
+	ASSERT_EQ(0, through(self, hmva + SIZE / 2, hmva, SIZE / 2));
+	EXPECT_TRUE(holds(p + SIZE / 2, SIZE / 2, 1));
+	/* The binding keeps the pages. */
+	ASSERT_EQ(0, bo_close(self->fd, info.handle));
+	fill(p, SIZE / 2, 2);
+	ASSERT_EQ(0, through(self, hmva + SIZE / 2, hmva, SIZE / 2));
+	EXPECT_TRUE(holds(p + SIZE / 2, SIZE / 2, 2));
+	ASSERT_EQ(0, vm_unmap(self->fd, hmva, 1));
+	ASSERT_NE(0, run(&self->q, SPYRE_CB_DMAI, self->dmva, hmva, 128));
+}
+
+/* The card itself refuses to write, not only the driver to bind. */
+TEST_F(buffers, user_readonly)
+{
+	uint8_t *p = map_anon(SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	uint64_t hmva, out;
+	uint32_t h, other;
+	uint8_t *o;
+
+	ASSERT_NE(NULL, p);
+	fill(p, SIZE, 3);
+	ASSERT_EQ(0, mprotect(p, SIZE, PROT_READ));
+	ASSERT_EQ(-EFAULT, user_create(self->fd, p, SIZE, 0, &h));
+	ASSERT_EQ(0, user_create(self->fd, p, SIZE, DRM_SPYRE_USERPTR_READONLY, &h));
+	ASSERT_EQ(-EACCES, vm_map(self->fd, h, 0, 0, &hmva));
+	ASSERT_EQ(0, vm_map(self->fd, h, DRM_SPYRE_VM_READONLY, 0, &hmva));
+	ASSERT_EQ(0, run(&self->q, SPYRE_CB_DMAI, self->dmva, hmva, SIZE));
+	ASSERT_EQ(SPYRE_ERR_FAULT, run(&self->q, SPYRE_CB_DMAO, hmva, self->dmva + 4096, 4096));
+	ASSERT_EQ(0, reset(&self->q));
+	EXPECT_TRUE(holds(p, SIZE, 3));
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &other));
+	ASSERT_EQ(0, vm_map(self->fd, other, 0, 0, &out));
+	o = bo_map(self->fd, other, SIZE, PROT_READ);
+	ASSERT_NE(NULL, o);
+	ASSERT_EQ(0, through(self, out, hmva, SIZE));
+	EXPECT_TRUE(holds(o, SIZE, 3));
+}
+
+TEST_F(buffers, user_bad_ranges)
+{
+	uint8_t *p = map_anon(4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE), *m;
+	const uint32_t ro = DRM_SPYRE_USERPTR_READONLY;
+	uint32_t h, host;
+	int fd = self->fd;
+
+	ASSERT_NE(NULL, p);
+	EXPECT_EQ(-EINVAL, user_create(fd, p + 8, PAGE, 0, &h));
+	EXPECT_EQ(-EINVAL, user_create(fd, p, PAGE - 8, 0, &h));
+	EXPECT_EQ(-EINVAL, user_create(fd, p, 0, 0, &h));
+	EXPECT_EQ(-EINVAL, user_create(fd, p, PAGE, 2, &h));
+	EXPECT_EQ(-EINVAL, user_create(fd, (void *)-PAGE, 2 * PAGE, 0, &h));
+	EXPECT_EQ(-EINVAL, user_create(fd, (void *)-PAGE, PAGE, 2, &h));
+	EXPECT_EQ(-ENOMEM, user_create(fd, p, 1ull << 46, 0, &h));
+	EXPECT_EQ(-EFAULT, user_create(fd, NULL, PAGE, ro, &h));
+	EXPECT_EQ(-EFAULT, user_create(fd, (void *)(1ull << 63), PAGE, ro, &h));
+	ASSERT_EQ(0, munmap(p + 2 * PAGE, PAGE));
+	EXPECT_EQ(-EFAULT, user_create(fd, p + 2 * PAGE, PAGE, ro, &h));
+	EXPECT_EQ(-EFAULT, user_create(fd, p, 4 * PAGE, ro, &h));
+	ASSERT_EQ(0, mprotect(p + PAGE, PAGE, PROT_NONE));
+	EXPECT_EQ(-EFAULT, user_create(fd, p, 2 * PAGE, ro, &h));
+	EXPECT_EQ(0, user_create(fd, p, PAGE, 0, &h));
+	/* What other drivers, this one included, map is no memory of the process. */
+	ASSERT_EQ(0, bo_create(fd, PAGE, DRM_SPYRE_BO_HOST, &host));
+	m = bo_map(fd, host, PAGE, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, m);
+	EXPECT_EQ(-EFAULT, user_create(fd, m, PAGE, 0, &h));
+	EXPECT_EQ(-EFAULT, user_create(fd, (void *)self->q.doorbell, PAGE, ro, &h));
+	EXPECT_EQ(-EFAULT, user_create(fd, (void *)self->q.status, PAGE, 0, &h));
+}
+
+/* A fixed binding, a mapping, an export and a fence need memory of another kind. */
+TEST_F(buffers, user_is_for_the_card)
+{
+	uint8_t *p = map_anon(PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	struct drm_spyre_bo_mmap m = {};
+	struct drm_prime_handle prime = { .flags = O_CLOEXEC };
+	uint64_t addr = 0;
+	uint32_t h;
+
+	ASSERT_EQ(0, user_create(self->fd, p, PAGE, 0, &h));
+	m.handle = h;
+	prime.handle = h;
+	EXPECT_EQ(-EPERM, call(self->fd, DRM_IOCTL_SPYRE_BO_MMAP, &m));
+	EXPECT_EQ(-EOPNOTSUPP, call(self->fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
+	EXPECT_EQ(-EINVAL, wait_fence(self->fd, h, 0, 0, 0));
+	EXPECT_EQ(-EINVAL, vm_map(self->fd, h, DRM_SPYRE_VM_FIXED, 0, &addr));
+}
+
+TEST_F(buffers, user_shared_memory)
+{
+	int mem = memfd_create("spyre", MFD_CLOEXEC);
+	uint8_t *a, *b, *s;
+	uint64_t hmva, shared;
+	uint32_t h, hs;
+
+	ASSERT_GE(mem, 0);
+	ASSERT_EQ(0, ftruncate(mem, SIZE));
+	a = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, mem, 0);
+	b = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, mem, 0);
+	s = map_anon(SIZE, PROT_READ | PROT_WRITE, MAP_SHARED);
+	ASSERT_NE(MAP_FAILED, (void *)a);
+	ASSERT_NE(MAP_FAILED, (void *)b);
+	ASSERT_NE(NULL, s);
+	ASSERT_EQ(0, user_create(self->fd, a, SIZE, 0, &h));
+	ASSERT_EQ(0, user_create(self->fd, s, SIZE, 0, &hs));
+	ASSERT_EQ(0, vm_map(self->fd, h, 0, 0, &hmva));
+	ASSERT_EQ(0, vm_map(self->fd, hs, 0, 0, &shared));
+	fill(s, SIZE, 4);
+	ASSERT_EQ(0, through(self, hmva, shared, SIZE));
+	EXPECT_TRUE(holds(b, SIZE, 4));
+}
+
+/*
+ * A private mapping of a file: the card's writes stay out of the file, and what the process writes after
+ * a read-only registration is what the card reads.
+ */
+TEST_F(buffers, user_private_file)
+{
+	int mem = memfd_create("spyre", MFD_CLOEXEC);
+	uint8_t *file, *rw, *ro;
+	uint64_t to, from;
+	uint32_t h, hr;
+
+	ASSERT_GE(mem, 0);
+	ASSERT_EQ(0, ftruncate(mem, MB));
+	file = mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_SHARED, mem, 0);
+	ASSERT_NE(MAP_FAILED, (void *)file);
+	fill(file, MB, 5);
+	rw = mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE, mem, 0);
+	ro = mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE, mem, 0);
+	ASSERT_NE(MAP_FAILED, (void *)rw);
+	ASSERT_NE(MAP_FAILED, (void *)ro);
+	ASSERT_EQ(0, user_create(self->fd, rw, MB, 0, &h));
+	ASSERT_EQ(0, user_create(self->fd, ro, MB, DRM_SPYRE_USERPTR_READONLY, &hr));
+	ASSERT_EQ(0, vm_map(self->fd, h, 0, 0, &to));
+	ASSERT_EQ(0, vm_map(self->fd, hr, DRM_SPYRE_VM_READONLY, 0, &from));
+	fill(ro, MB, 6);
+	ASSERT_EQ(0, through(self, to, from, MB));
+	EXPECT_TRUE(holds(rw, MB, 6));
+	EXPECT_TRUE(holds(file, MB, 5));
+}
+
+/* The registered pages are the card's target, not the addresses they once had. */
+TEST_F(buffers, user_unmapped_in_use)
+{
+	uint8_t *p = map_anon(SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	uint8_t *src = map_anon(SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE), *moved, *again;
+	uint64_t to, from;
+	uint32_t h, hs;
+
+	ASSERT_EQ(0, user_create(self->fd, p, SIZE, 0, &h));
+	ASSERT_EQ(0, user_create(self->fd, src, SIZE, 0, &hs));
+	ASSERT_EQ(0, vm_map(self->fd, h, 0, 0, &to));
+	ASSERT_EQ(0, vm_map(self->fd, hs, 0, 0, &from));
+	fill(src, SIZE, 7);
+	moved = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, (void *)moved);
+	ASSERT_EQ(moved, mremap(p, SIZE, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, moved));
+	again = mmap(p, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	ASSERT_EQ(p, again);
+	memset(again, 0xa5, SIZE);
+	ASSERT_EQ(0, through(self, to, from, SIZE));
+	EXPECT_TRUE(holds(moved, SIZE, 7));
+	EXPECT_EQ(0xa5, again[0]);
+	EXPECT_EQ(0, memcmp(again, again + 1, SIZE - 1));
+	/* Gone for the process, not for the card: what it reads is what was there. */
+	ASSERT_EQ(0, munmap(src, SIZE));
+	ASSERT_EQ(0, munmap(again, SIZE));
+	memset(moved, 0, SIZE);
+	ASSERT_EQ(0, through(self, to, from, SIZE));
+	EXPECT_TRUE(holds(moved, SIZE, 7));
+	ASSERT_EQ(0, munmap(moved, SIZE));
+	EXPECT_EQ(0, through(self, to, from, SIZE));
+}
+
+TEST_F(buffers, user_fork)
+{
+	uint8_t *p = map_anon(SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	int go[2], status;
+	uint64_t hmva;
+	uint32_t h;
+	pid_t pid;
+	char c;
+
+	fill(p, SIZE, 8);
+	ASSERT_EQ(0, user_create(self->fd, p, SIZE, 0, &h));
+	ASSERT_EQ(0, vm_map(self->fd, h, 0, 0, &hmva));
+	ASSERT_EQ(0, pipe(go));
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		/* Sees what was there, and neither the parent's nor the card's later writes. */
+		if (read(go[0], &c, 1) != 1 || !holds(p, SIZE, 8))
+			_exit(1);
+		memset(p, 0, SIZE);
+		_exit(0);
+	}
+	/* Written before the child looks: pages of the parent that the card still sees. */
+	fill(p, SIZE / 2, 9);
+	ASSERT_EQ(0, through(self, hmva + SIZE / 2, hmva, SIZE / 2));
+	EXPECT_TRUE(holds(p + SIZE / 2, SIZE / 2, 9));
+	ASSERT_EQ(1, write(go[1], "x", 1));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_TRUE(holds(p, SIZE / 2, 9));
+	EXPECT_TRUE(holds(p + SIZE / 2, SIZE / 2, 9));
+}
+
+/* Whoever pinned may be gone: pages and charge live as long as the buffer. */
+TEST_F(buffers, user_owner_exits)
+{
+	uint8_t *p = map_anon(SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE), *o;
+	uint32_t *result = map_anon(PAGE, PROT_READ | PROT_WRITE, MAP_SHARED), other;
+	uint64_t hmva, out;
+	int status;
+	pid_t pid = fork();
+
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		fill(p, SIZE, 10);
+		_exit(user_create(self->fd, p, SIZE, 0, result) ? 1 : 0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	ASSERT_EQ(0, vm_map(self->fd, *result, 0, 0, &hmva));
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &other));
+	ASSERT_EQ(0, vm_map(self->fd, other, 0, 0, &out));
+	o = bo_map(self->fd, other, SIZE, PROT_READ);
+	ASSERT_NE(NULL, o);
+	ASSERT_EQ(0, through(self, out, hmva, SIZE));
+	EXPECT_TRUE(holds(o, SIZE, 10));
+}
+
+static long status_kb(const char *name)
+{
+	char buf[4096], *at;
+
+	if (read_file("/proc/self/status", buf, sizeof(buf)))
+		return -1;
+	at = strstr(buf, name);
+	return at ? atol(at + strlen(name)) : -1;
+}
+
+/* Exit status of a child without privileges: 0, or the number of the step that went wrong. */
+static int memlock_child(int fd)
+{
+	struct rlimit l = { .rlim_cur = MB, .rlim_max = MB };
+	uint8_t *p = map_anon(2 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	uint32_t a, b;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &l) || setresuid(65534, 65534, 65534))
+		return 1;
+	if (user_create(fd, p, 2 * MB, 0, &a) != -EPERM)
+		return 2;
+	if (status_kb("VmPin:") != 0)
+		return 3;
+	if (user_create(fd, p, 512 * 1024, 0, &a))
+		return 4;
+	if (status_kb("VmPin:") != 512)
+		return 5;
+	/* The same pages again count again, as each registration keeps them. */
+	if (user_create(fd, p, 512 * 1024 + PAGE, DRM_SPYRE_USERPTR_READONLY, &b) != -EPERM)
+		return 6;
+	if (user_create(fd, p, 512 * 1024, DRM_SPYRE_USERPTR_READONLY, &b))
+		return 7;
+	if (bo_close(fd, a) || status_kb("VmPin:") != 512)
+		return 8;
+	/* A failure half way is not charged. */
+	munmap(p + MB, MB);
+	if (user_create(fd, p + MB - PAGE, 2 * PAGE, 0, &a) != -EFAULT || status_kb("VmPin:") != 512)
+		return 9;
+	/* mlock() and pins have one limit. */
+	if (mlock(p, 512 * 1024) || user_create(fd, p, PAGE, 0, &a) != -EPERM)
+		return 10;
+	return 0;
+}
+
+TEST_F(buffers, user_memlock)
+{
+	uint8_t *p = map_anon(2 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	struct rlimit l = { .rlim_cur = MB, .rlim_max = MB };
+	int status;
+	uint32_t h;
+	pid_t pid = fork();
+
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(memlock_child(self->fd));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+	EXPECT_TRUE(WIFEXITED(status));
+	/* CAP_IPC_LOCK exempts. */
+	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &l));
+	EXPECT_EQ(0, user_create(self->fd, p, 2 * MB, 0, &h));
+}
+
+/* One table entry for each 2 MiB page that is one in memory, wherever in it the buffer begins. */
+TEST_F(buffers, user_huge_pages)
+{
+	uint64_t before, hmva, out;
+	uint32_t h, other;
+	uint8_t *p, *o;
+
+	ASSERT_EQ(0, write_file("/proc/sys/vm/nr_hugepages", "4"));
+	p = map_anon(4 * PAGE2M, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_HUGETLB);
+	ASSERT_NE(NULL, p);
+	fill(p, 4 * PAGE2M, 11);
+	before = memory_info(self->fd).table_used;
+	/* The queue's pages have made the first level already. */
+	ASSERT_EQ(0, user_create(self->fd, p, 4 * PAGE2M, 0, &h));
+	ASSERT_EQ(0, vm_map(self->fd, h, 0, 0, &hmva));
+	EXPECT_EQ(0, hmva % PAGE2M);
+	EXPECT_EQ(before, memory_info(self->fd).table_used);
+	ASSERT_EQ(0, vm_unmap(self->fd, hmva, 1));
+	ASSERT_EQ(0, bo_close(self->fd, h));
+
+	ASSERT_EQ(0, user_create(self->fd, p + 3 * PAGE, 3 * PAGE2M, 0, &h));
+	ASSERT_EQ(0, vm_map(self->fd, h, 0, 0, &hmva));
+	EXPECT_EQ(3 * PAGE, hmva % PAGE2M);
+	EXPECT_EQ(before + 2 * PAGE, memory_info(self->fd).table_used);
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &other));
+	ASSERT_EQ(0, vm_map(self->fd, other, 0, 0, &out));
+	o = bo_map(self->fd, other, SIZE, PROT_READ);
+	ASSERT_NE(NULL, o);
+	/* Over the seams between small pages and large ones. */
+	ASSERT_EQ(0, through(self, out, hmva, SIZE));
+	EXPECT_TRUE(holds(o, SIZE, 11 + 3 * PAGE / 4));
+	ASSERT_EQ(0, through(self, out, hmva + 2 * PAGE2M, PAGE2M));
+	EXPECT_TRUE(holds(o, PAGE2M, 11 + (3 * PAGE + 2 * PAGE2M) / 4));
+	ASSERT_EQ(0, vm_unmap(self->fd, hmva, 1));
+	EXPECT_EQ(0, bo_close(self->fd, h));
+	ASSERT_EQ(0, munmap(p, 4 * PAGE2M));
+	EXPECT_EQ(0, write_file("/proc/sys/vm/nr_hugepages", "0"));
+}
+
+/* Registers, copies, never cleans up. */
+static void churn(int seed)
+{
+	for (;;) {
+		int fd = card_open();
+		uint8_t *p = map_anon(SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+		uint64_t hmva, dmva;
+		struct spyre_cb cb;
+		struct queue q;
+		uint32_t h, dev;
+		int i;
+
+		if (fd < 0 || !p || user_create(fd, p, SIZE, 0, &h) || vm_map(fd, h, 0, 0, &hmva) ||
+		    bo_create(fd, SIZE, DRM_SPYRE_BO_DEVICE, &dev) || vm_map(fd, dev, 0, 0, &dmva) ||
+		    queue_open(fd, 64, 1, &q))
+			_exit(1);
+		for (i = 0; i < 8; i++) {
+			cb = cb_dma(i % 2 ? SPYRE_CB_DMAO : SPYRE_CB_DMAI, i % 2 ? hmva : dmva,
+				    i % 2 ? dmva : hmva, SIZE);
+			queue_submit(&q, &cb);
+		}
+		if (seed % 2)
+			munmap(p, SIZE);
+		queue_wait(&q, seed % 8, WAIT_MS);
+		queue_unmap(&q);
+		close(fd);
+		if (!(seed % 2))
+			munmap(p, SIZE);
+	}
+}
+
+TEST_F(buffers, user_kill_in_use)
+{
+	int i, status;
+	pid_t pid;
+
+	for (i = 0; i < 8; i++) {
+		pid = fork();
+		ASSERT_GE(pid, 0);
+		if (!pid)
+			churn(i);
+		usleep(20000 * (i + 1));
+		kill(pid, SIGKILL);
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status));
+	}
+}
+
+/* A reset takes the context away, not the process's memory. */
+TEST_F(buffers, user_over_reset)
+{
+	uint8_t *p = map_anon(SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	uint32_t h, none;
+	uint64_t hmva;
+
+	ASSERT_EQ(0, user_create(self->fd, p, SIZE, 0, &h));
+	ASSERT_EQ(0, vm_map(self->fd, h, 0, 0, &hmva));
+	fill(p, SIZE, 12);
+	ASSERT_EQ(0, pci_file("reset", "1"));
+	EXPECT_EQ(-ENODEV, user_create(self->fd, p, SIZE, 0, &none));
+	EXPECT_TRUE(holds(p, SIZE, 12));
+	fill(p, SIZE, 13);
+	EXPECT_TRUE(holds(p, SIZE, 13));
+	EXPECT_EQ(0, bo_close(self->fd, h));
+}
+
+TEST_HARNESS_MAIN
