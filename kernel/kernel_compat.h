@@ -73,4 +73,11 @@ static inline int spyre_compat_sched_job_init(struct drm_sched_job *job,
 #define SPYRE_COMPAT_DRIVER_DATE
 #endif
 
+/* Who uses it includes linux/module.h. */
+#ifdef SPYRE_HAVE_IMPORT_NS_WORD
+#define SPYRE_COMPAT_IMPORT_DMA_BUF MODULE_IMPORT_NS(DMA_BUF)
+#else
+#define SPYRE_COMPAT_IMPORT_DMA_BUF MODULE_IMPORT_NS("DMA_BUF")
+#endif
+
 #endif

@@ -17,6 +17,7 @@
 #include "kernel_compat.h"
 #include "spyre_ctx.h"
 #include "spyre_debugfs.h"
+#include "spyre_dmabuf.h"
 #include "spyre_drv.h"
 #include "spyre_dump.h"
 #include "spyre_gem.h"
@@ -174,14 +175,30 @@ static bool ioctl_known(unsigned int cmd)
 	}
 }
 
+/* The core's own ioctls do not know that a file ends with the card's memory. */
+static bool prime_of_lost(struct file *filp, unsigned int cmd)
+{
+	struct drm_file *drm_file = filp->private_data;
+	struct spyre_file *file = drm_file->driver_priv;
+	unsigned int nr = DRM_IOCTL_NR(cmd);
+
+	return (nr == DRM_IOCTL_NR(DRM_IOCTL_PRIME_HANDLE_TO_FD) ||
+		nr == DRM_IOCTL_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE)) &&
+	       READ_ONCE(file->sdev->gen) != file->gen;
+}
+
 static long spyre_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
+	if (prime_of_lost(filp, cmd))
+		return -ENODEV;
 	return ioctl_known(cmd) ? drm_ioctl(filp, cmd, arg) : -EINVAL;
 }
 
 #ifdef CONFIG_COMPAT
 static long spyre_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
+	if (prime_of_lost(filp, cmd))
+		return -ENODEV;
 	return ioctl_known(cmd) ? drm_compat_ioctl(filp, cmd, arg) : -EINVAL;
 }
 #endif
@@ -212,6 +229,7 @@ static const struct drm_driver spyre_driver = {
 	.ioctls = spyre_ioctls,
 	.num_ioctls = ARRAY_SIZE(spyre_ioctls),
 	.fops = &spyre_fops,
+	.gem_prime_import = spyre_dmabuf_import,
 	.name = "spyre",
 	.desc = "IBM Spyre accelerator",
 	SPYRE_COMPAT_DRIVER_DATE

@@ -42,7 +42,7 @@ struct spyre_ctx;
  *    is no user's, so order 3 is not inverted: lockdep subclass 1).
  * 5. &spyre_telemetry.lock - one reader of the sensors; held across its mailbox command.
  * 6. &spyre_mem.lock, &spyre_tables.lock, &spyre_device.bo_lock, &spyre_users.lock,
- *    &spyre_device.limbo_lock - leaves.
+ *    &spyre_device.limbo_lock - leaves, but that bo_lock takes the dma_resv of what was imported.
  * 7. &spyre_mbox.evt_lock - one reader of the event ring: whoever waits for an answer, all of the
  *    above held, or the interrupt thread. Takes spinlocks; nothing is allocated under it.
  * 8. &spyre_vector.lock - one reader of a vector's ring; takes spinlocks only.

@@ -14,9 +14,11 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include <drm/drm_prime.h>
 #include <drm/drm_vma_manager.h>
 
 #include "spyre_ctx.h"
+#include "spyre_dmabuf.h"
 #include "spyre_drv.h"
 #include "spyre_gem.h"
 #include "spyre_vm.h"
@@ -34,9 +36,13 @@ static void host_unmap(struct spyre_device *sdev, struct spyre_bo *bo)
 	lockdep_assert_held(&sdev->bo_lock);
 	if (!bo->on_bus)
 		return;
-	for (i = 0; i < bo->nchunks; i++)
-		dma_unmap_page(&sdev->pdev->dev, bo->chunks[i].dma,
-			       (size_t)bo->chunks[i].npages << PAGE_SHIFT, bo->dma_dir);
+	if (bo->kind == SPYRE_KIND_IMPORT) {
+		spyre_dmabuf_off_bus(bo);
+	} else {
+		for (i = 0; i < bo->nchunks; i++)
+			dma_unmap_page(&sdev->pdev->dev, bo->chunks[i].dma,
+				       (size_t)bo->chunks[i].npages << PAGE_SHIFT, bo->dma_dir);
+	}
 	bo->on_bus = false;
 	list_del_init(&bo->link);
 }
@@ -60,7 +66,9 @@ static void host_free(struct spyre_device *sdev, struct spyre_bo *bo)
 	mutex_lock(&sdev->bo_lock);
 	host_unmap(sdev, bo);
 	mutex_unlock(&sdev->bo_lock);
-	if (bo->kind == SPYRE_KIND_USER) {
+	if (bo->kind == SPYRE_KIND_IMPORT) {
+		drm_prime_gem_destroy(&bo->base, NULL);
+	} else if (bo->kind == SPYRE_KIND_USER) {
 		user_put_pages(sdev, bo);
 	} else {
 		for (i = 0; i < bo->npages; i++)
@@ -239,39 +247,50 @@ static void bo_free(struct drm_gem_object *obj)
 
 	drm_WARN_ON(&sdev->drm, !list_empty(&bo->binds));
 	drm_gem_free_mmap_offset(obj);
-	if (spyre_bo_is_host(bo) || bo->kind == SPYRE_KIND_USER)
+	if (spyre_bo_is_host(bo) || spyre_bo_binds_host(bo))
 		host_free(sdev, bo);
 	if (bo->ndev_pages)
 		spyre_mem_free(sdev, bo->dev_pages, bo->ndev_pages, bo->gen);
+	if (bo->dummy)
+		__free_page(bo->dummy);
 	kvfree(bo->dev_pages);
 	drm_gem_object_release(obj);
 	kfree(bo);
 	atomic_dec(&sdev->nbos);
 }
 
-static struct page *dummy_page(struct spyre_file *file)
+static struct page *dummy_page(struct page **dummy)
 {
-	struct page *page = READ_ONCE(file->dummy);
+	struct page *page = READ_ONCE(*dummy);
 
 	if (page)
 		return page;
 	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (page && cmpxchg(&file->dummy, NULL, page)) {
+	if (page && cmpxchg(dummy, NULL, page)) {
 		__free_page(page);
-		page = file->dummy;
+		page = *dummy;
 	}
 	return page;
 }
 
 static vm_fault_t fault_dummy(struct vm_fault *vmf)
 {
-	/*
-	 * No object of ours is ever mapped through a file that is not ours: export is refused.
-	 * The vma keeps the file, so the page outlives the mapping.
-	 */
-	struct drm_file *drm_file = vmf->vma->vm_file->private_data;
-	struct page *page = dummy_page(drm_file->driver_priv);
+	struct drm_gem_object *obj = vmf->vma->vm_private_data;
+	struct file *filp = vmf->vma->vm_file;
+	struct page *page;
 
+	/*
+	 * Who maps a dma-buf shares the stand-in with those who share the buffer. The vma keeps
+	 * file and object, so the page outlives the mapping.
+	 */
+	if (filp->f_op == obj->dev->driver->fops) {
+		struct drm_file *drm_file = filp->private_data;
+		struct spyre_file *file = drm_file->driver_priv;
+
+		page = dummy_page(&file->dummy);
+	} else {
+		page = dummy_page(&to_bo(obj)->dummy);
+	}
 	if (!page)
 		return VM_FAULT_OOM;
 	return vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page));
@@ -345,7 +364,7 @@ static const struct vm_operations_struct bo_vm_ops = {
 
 static bool bo_mappable(const struct spyre_bo *bo)
 {
-	if (bo->kind == SPYRE_KIND_USER)
+	if (bo->kind == SPYRE_KIND_USER || bo->kind == SPYRE_KIND_IMPORT)
 		return false;
 	return bo->kind != SPYRE_KIND_DEVICE || bo->flags & DRM_SPYRE_BO_MAPPABLE;
 }
@@ -357,7 +376,8 @@ static int bo_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 	if (!bo_mappable(bo))
 		return -EPERM;
 
-	if (!(vma->vm_flags & VM_SHARED))
+	/* Not VM_SHARED: a shared mapping of a file that is open for reading alone has lost it. */
+	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
 	if (vma->vm_flags & VM_EXEC)
 		return -EACCES;
@@ -373,19 +393,15 @@ static int bo_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 	return 0;
 }
 
-static struct dma_buf *bo_export(struct drm_gem_object *obj, int flags)
-{
-	return ERR_PTR(-EOPNOTSUPP);
-}
-
 static const struct drm_gem_object_funcs bo_funcs = {
 	.free = bo_free,
 	.mmap = bo_mmap,
-	.export = bo_export,
+	.export = spyre_dmabuf_export,
+	.get_sg_table = spyre_dmabuf_sg_table,
 	.vm_ops = &bo_vm_ops,
 };
 
-static struct spyre_bo *bo_new(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind)
+struct spyre_bo *spyre_bo_new(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind)
 {
 	struct spyre_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
 
@@ -414,7 +430,7 @@ struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum 
 		return ERR_PTR(-ENOMEM);
 	size = PAGE_ALIGN(size);
 	want = size >> PAGE_SHIFT;
-	bo = bo_new(sdev, size, kind);
+	bo = spyre_bo_new(sdev, size, kind);
 	if (IS_ERR(bo))
 		return bo;
 	bo->flags = DRM_SPYRE_BO_HOST;
@@ -441,7 +457,7 @@ static struct spyre_bo *bo_create_user(struct spyre_device *sdev, u64 addr, u64 
 	if (size >> PAGE_SHIFT > totalram_pages() || size > SPYRE_HMVA_SIZE)
 		return ERR_PTR(-ENOMEM);
 	want = size >> PAGE_SHIFT;
-	bo = bo_new(sdev, size, SPYRE_KIND_USER);
+	bo = spyre_bo_new(sdev, size, SPYRE_KIND_USER);
 	if (IS_ERR(bo))
 		return bo;
 	bo->flags = DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_USER | (readonly ? DRM_SPYRE_BO_READONLY : 0);
@@ -471,7 +487,7 @@ static struct spyre_bo *bo_create_device(struct spyre_device *sdev, u64 size, bo
 		return ERR_PTR(-ENOSPC);
 	size = ALIGN(size, SPYRE_PAGE_SIZE);
 	n = size >> SPYRE_PAGE_SHIFT;
-	bo = bo_new(sdev, size, SPYRE_KIND_DEVICE);
+	bo = spyre_bo_new(sdev, size, SPYRE_KIND_DEVICE);
 	if (IS_ERR(bo))
 		return bo;
 	bo->flags = DRM_SPYRE_BO_DEVICE | (mappable ? DRM_SPYRE_BO_MAPPABLE : 0);
@@ -490,7 +506,7 @@ static struct spyre_bo *bo_create_device(struct spyre_device *sdev, u64 size, bo
 
 struct spyre_bo *spyre_bo_create_doorbell(struct spyre_device *sdev, u32 page)
 {
-	struct spyre_bo *bo = bo_new(sdev, PAGE_SIZE, SPYRE_KIND_DOORBELL);
+	struct spyre_bo *bo = spyre_bo_new(sdev, PAGE_SIZE, SPYRE_KIND_DOORBELL);
 
 	if (!IS_ERR(bo))
 		bo->db_page = page;

@@ -17,6 +17,7 @@ enum spyre_bo_kind {
 	SPYRE_KIND_STATUS,	/* status page and response ring: the same, read-only */
 	SPYRE_KIND_DOORBELL,	/* one doorbell page */
 	SPYRE_KIND_USER,	/* memory of a process, pinned */
+	SPYRE_KIND_IMPORT,	/* a dma-buf of somebody else */
 };
 
 /* Pages that are contiguous on the bus. */
@@ -47,6 +48,8 @@ struct spyre_chunk {
  * @dma_dir: how host memory is mapped for DMA
  * @color: pages before its first in that one's 2 MiB page, so that large pages can be bound as such
  * @mm: USER: whose pages, and who they are charged to; NULL: none yet
+ * @sgt: IMPORT: the exporter's mapping for DMA; as @on_bus
+ * @dummy: zeroed page for mappings by dma-buf of a card that is away; set once
  */
 struct spyre_bo {
 	struct drm_gem_object base;
@@ -68,6 +71,8 @@ struct spyre_bo {
 	enum dma_data_direction dma_dir;
 	u32 color;
 	struct mm_struct *mm;
+	struct sg_table *sgt;
+	struct page *dummy;
 };
 
 static inline struct spyre_bo *to_bo(struct drm_gem_object *obj)
@@ -84,7 +89,8 @@ static inline bool spyre_bo_is_host(const struct spyre_bo *bo)
 /* Whether user space binds it at host addresses. */
 static inline bool spyre_bo_binds_host(const struct spyre_bo *bo)
 {
-	return bo->kind == SPYRE_KIND_HOST || bo->kind == SPYRE_KIND_USER;
+	return bo->kind == SPYRE_KIND_HOST || bo->kind == SPYRE_KIND_USER ||
+	       bo->kind == SPYRE_KIND_IMPORT;
 }
 
 static inline void spyre_bo_put(struct spyre_bo *bo)
@@ -98,6 +104,7 @@ static inline void *spyre_bo_at(const struct spyre_bo *bo, u64 at)
 	return page_address(bo->pages[at >> PAGE_SHIFT]) + offset_in_page(at);
 }
 
+struct spyre_bo *spyre_bo_new(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind);
 struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind);
 struct spyre_bo *spyre_bo_create_doorbell(struct spyre_device *sdev, u32 page);
 void spyre_bo_revoke(struct spyre_bo *bo);

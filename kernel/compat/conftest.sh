@@ -32,6 +32,11 @@ compiler="$*"
 	#include <drm/drm_drv.h>
 	struct drm_driver d = { .date = "20260101" };
 	EOF
+	# Before 6.13: the namespace is a word, not a string.
+	probe SPYRE_HAVE_IMPORT_NS_WORD <<-'EOF'
+	#include <linux/module.h>
+	MODULE_IMPORT_NS(DMA_BUF);
+	EOF
 	# drm_dev_wedged_event(dev, method)
 	probe SPYRE_HAVE_WEDGED_2 <<-'EOF'
 	#include <drm/drm_drv.h>

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * Buffers whose memory is not the driver's: a process's own pages. Whatever the process does with its
- * addresses meanwhile, the card sees the pages that were registered, nothing more, and only as allowed.
+ * Buffers whose memory is not the driver's, or not the file's alone: a process's own pages, and dma-bufs out
+ * and in. Whatever the process does with its addresses meanwhile, the card sees the pages that were
+ * registered, nothing more, and only as allowed; shared memory is there until its last user has gone.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <linux/dma-buf.h>
+#include <linux/udmabuf.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -517,6 +525,436 @@ TEST_F(buffers, user_over_reset)
 	fill(p, SIZE, 13);
 	EXPECT_TRUE(holds(p, SIZE, 13));
 	EXPECT_EQ(0, bo_close(self->fd, h));
+}
+
+/* --- dma-buf -------------------------------------------------------------------------------- */
+
+static int export_fd(int fd, uint32_t handle, uint32_t flags)
+{
+	struct drm_prime_handle p = { .handle = handle, .flags = O_CLOEXEC | flags };
+	int ret = call(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &p);
+
+	return ret ? ret : p.fd;
+}
+
+static int import_fd(int fd, int buf, uint32_t *handle)
+{
+	struct drm_prime_handle p = { .fd = buf };
+	int ret = call(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &p);
+
+	*handle = p.handle;
+	return ret;
+}
+
+static int send_fd(int sock, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = {}, c = 0;
+	struct iovec iov = { .iov_base = &c, .iov_len = 1 };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+
+	h->cmsg_level = SOL_SOCKET;
+	h->cmsg_type = SCM_RIGHTS;
+	h->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(h), &fd, sizeof(fd));
+	return sendmsg(sock, &m, 0) == 1 ? 0 : -errno;
+}
+
+static int recv_fd(int sock)
+{
+	char control[CMSG_SPACE(sizeof(int))], c;
+	struct iovec iov = { .iov_base = &c, .iov_len = 1 };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control),
+	};
+	int fd;
+
+	if (recvmsg(sock, &m, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&m))
+		return -EIO;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
+	return fd;
+}
+
+/* Two files of a card share a buffer: data, the words they wait for, and its life. */
+TEST_F(buffers, share_host)
+{
+	uint64_t ours, theirs;
+	int other = card_open(), buf;
+	struct spyre_cb cb;
+	struct queue q;
+	uint32_t h, i, again;
+	uint8_t *p, *m;
+
+	ASSERT_GE(other, 0);
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &h));
+	p = bo_map(self->fd, h, SIZE, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, p);
+	ASSERT_EQ(0, vm_map(self->fd, h, 0, 0, &ours));
+	buf = export_fd(self->fd, h, DRM_RDWR);
+	ASSERT_GE(buf, 0);
+	ASSERT_EQ(0, import_fd(other, buf, &i));
+	ASSERT_EQ(0, import_fd(other, buf, &again));
+	EXPECT_EQ(i, again);
+	close(buf);
+	ASSERT_EQ(0, queue_open(other, 64, 1, &q));
+	ASSERT_EQ(0, vm_map(other, i, 0, 0, &theirs));
+	fill(p, SIZE / 2, 20);
+	memset(p + SIZE / 2, 0, SIZE / 2);
+	/* The waiter names a word that a context of another file stores. */
+	cb = cb_signal_host(theirs + SIZE - 8, 7);
+	queue_submit(&q, &cb);
+	ASSERT_EQ(0, wait_fence(self->fd, h, SIZE - 8, 7, after_ms(WAIT_MS)));
+	/* The exporter goes, all of it. */
+	m = bo_map(other, i, SIZE, PROT_READ);
+	ASSERT_NE(NULL, m);
+	munmap(p, SIZE);
+	ASSERT_EQ(0, bo_close(self->fd, h));
+	ASSERT_EQ(0, vm_unmap(self->fd, ours, 1));
+	queue_unmap(&self->q);
+	close(self->fd);
+	EXPECT_TRUE(holds(m, SIZE / 2, 20));
+	cb = cb_signal_host(theirs + SIZE - 8, 9);
+	ASSERT_EQ(0, queue_wait(&q, queue_submit(&q, &cb), WAIT_MS));
+	EXPECT_EQ(9, *(volatile uint64_t *)(m + SIZE - 8));
+}
+
+/* Exit status of the importer: 0, or the number of the step that went wrong. */
+static int share_child(int sock)
+{
+	uint32_t dev, host;
+	uint64_t dmva, hmva;
+	struct queue q;
+	uint8_t *p;
+	int fd = card_open(), buf = recv_fd(sock);
+
+	if (fd < 0 || buf < 0 || import_fd(fd, buf, &dev))
+		return 1;
+	if (bo_create(fd, SIZE, DRM_SPYRE_BO_HOST, &host) || vm_map(fd, host, 0, 0, &hmva) ||
+	    vm_map(fd, dev, 0, 3, &dmva) || queue_open(fd, 64, 1, &q))
+		return 2;
+	p = bo_map(fd, host, SIZE, PROT_READ | PROT_WRITE);
+	if (!p || run(&q, SPYRE_CB_DMAO, hmva, dmva, SIZE) || !holds(p, SIZE, 21))
+		return 3;
+	fill(p, SIZE, 22);
+	if (run(&q, SPYRE_CB_DMAI, dmva, hmva, SIZE))
+		return 4;
+	return 0;
+}
+
+/* Card memory, between processes that know nothing of each other but a socket. */
+TEST_F(buffers, share_device)
+{
+	int sock[2], buf, status;
+	uint64_t hmva;
+	uint32_t host;
+	uint8_t *p;
+	pid_t pid;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock));
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(share_child(sock[1]));
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &host));
+	ASSERT_EQ(0, vm_map(self->fd, host, 0, 0, &hmva));
+	p = bo_map(self->fd, host, SIZE, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, p);
+	fill(p, SIZE, 21);
+	ASSERT_EQ(0, run(&self->q, SPYRE_CB_DMAI, self->dmva, hmva, SIZE));
+	buf = export_fd(self->fd, self->dev, 0);
+	ASSERT_GE(buf, 0);
+	ASSERT_EQ(0, send_fd(sock[0], buf));
+	close(buf);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	ASSERT_EQ(0, run(&self->q, SPYRE_CB_DMAO, hmva, self->dmva, SIZE));
+	EXPECT_TRUE(holds(p, SIZE, 22));
+}
+
+/* mmap() of the dma-buf itself, and what it outlives. */
+TEST_F(buffers, export_mmap)
+{
+	struct dma_buf_sync sync = { .flags = DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW };
+	uint32_t host, dev;
+	int rw, ro, d;
+	uint8_t *p, *m;
+
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &host));
+	p = bo_map(self->fd, host, SIZE, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, p);
+	rw = export_fd(self->fd, host, DRM_RDWR);
+	ASSERT_GE(rw, 0);
+	EXPECT_EQ(SIZE, lseek(rw, 0, SEEK_END));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, SIZE + PAGE, PROT_READ, MAP_SHARED, rw, 0));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, rw, 0));
+	m = mmap(NULL, SIZE - PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, rw, PAGE);
+	ASSERT_NE(MAP_FAILED, (void *)m);
+	EXPECT_EQ(0, call(rw, DMA_BUF_IOCTL_SYNC, &sync));
+	fill(m, SIZE - PAGE, 23);
+	EXPECT_TRUE(holds(p + PAGE, SIZE - PAGE, 23));
+	close(rw);
+	/* Of what the CPU cannot reach there is no mapping, by whatever way. */
+	d = export_fd(self->fd, self->dev, DRM_RDWR);
+	ASSERT_GE(d, 0);
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_READ, MAP_SHARED, d, 0));
+	EXPECT_EQ(EPERM, errno);
+	close(d);
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &dev));
+	ro = export_fd(self->fd, dev, 0);
+	ASSERT_GE(ro, 0);
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_WRITE, MAP_SHARED, ro, 0));
+	EXPECT_EQ(EACCES, errno);
+	p = bo_map(self->fd, dev, SIZE, PROT_WRITE);
+	ASSERT_NE(NULL, p);
+	*(volatile uint32_t *)p = 0x600df00d;
+	p = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, ro, 0);
+	ASSERT_NE(MAP_FAILED, (void *)p);
+	EXPECT_EQ(0x600df00d, *(volatile uint32_t *)p);
+	EXPECT_EQ(-1, mprotect(p, SIZE, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(EACCES, errno);
+	/* The file goes, and the last handle with it. */
+	close(ro);
+	queue_unmap(&self->q);
+	close(self->fd);
+	EXPECT_TRUE(holds(m, SIZE - PAGE, 23));
+	EXPECT_EQ(0x600df00d, *(volatile uint32_t *)p);
+}
+
+/* Card memory is taken back from whoever maps it; host memory stays; no old buffer gets to a new file. */
+TEST_F(buffers, export_over_reset)
+{
+	uint32_t host, dev, h;
+	uint64_t addr;
+	volatile uint32_t *d, *p;
+	int hbuf, dbuf, fd;
+
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &host));
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &dev));
+	hbuf = export_fd(self->fd, host, DRM_RDWR);
+	dbuf = export_fd(self->fd, dev, DRM_RDWR);
+	ASSERT_GE(hbuf, 0);
+	ASSERT_GE(dbuf, 0);
+	p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, hbuf, 0);
+	d = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, dbuf, 0);
+	ASSERT_NE(MAP_FAILED, (void *)p);
+	ASSERT_NE(MAP_FAILED, (void *)d);
+	*p = 1;
+	*d = 2;
+	ASSERT_EQ(0, pci_file("reset", "1"));
+	EXPECT_EQ(1, *p);
+	EXPECT_EQ(0, *d);
+	*d = 3;
+	EXPECT_EQ(-ENODEV, export_fd(self->fd, host, 0));
+	EXPECT_EQ(-ENODEV, import_fd(self->fd, hbuf, &h));
+	fd = card_open();
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, import_fd(fd, dbuf, &h));
+	EXPECT_EQ(-ENODEV, vm_map(fd, h, 0, 0, &addr));
+	ASSERT_EQ(0, import_fd(fd, hbuf, &h));
+	EXPECT_EQ(0, vm_map(fd, h, 0, 0, &addr));
+}
+
+/* With no file open: the module stays, the card may go, the memory is there. */
+TEST_F(buffers, export_over_unbind)
+{
+	uint32_t host, dev;
+	volatile uint32_t *d, *p;
+	int hbuf, dbuf;
+
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &host));
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &dev));
+	hbuf = export_fd(self->fd, host, DRM_RDWR);
+	dbuf = export_fd(self->fd, dev, DRM_RDWR);
+	ASSERT_GE(hbuf, 0);
+	ASSERT_GE(dbuf, 0);
+	queue_unmap(&self->q);
+	close(self->fd);
+	EXPECT_EQ(-1, syscall(SYS_delete_module, "spyre", O_NONBLOCK));
+	EXPECT_EQ(EWOULDBLOCK, errno);
+	p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, hbuf, 0);
+	d = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, dbuf, 0);
+	ASSERT_NE(MAP_FAILED, (void *)p);
+	ASSERT_NE(MAP_FAILED, (void *)d);
+	*p = 1;
+	*d = 2;
+	ASSERT_EQ(0, driver_file("unbind"));
+	EXPECT_EQ(1, *p);
+	EXPECT_EQ(0, *d);
+	p[PAGE] = 5;
+	*d = 6;
+	ASSERT_EQ(0, driver_file("bind"));
+	/* Of the new card it sees nothing. */
+	EXPECT_EQ(6, *d);
+	EXPECT_EQ(5, p[PAGE]);
+	EXPECT_EQ(0, card_works());
+}
+
+/* Of size bytes in a memfd; the descriptor or -errno. */
+static int udmabuf(uint64_t size, uint8_t **map)
+{
+	int mem = memfd_create("spyre", MFD_CLOEXEC | MFD_ALLOW_SEALING), dev, buf;
+	struct udmabuf_create c = { .memfd = mem, .flags = UDMABUF_FLAGS_CLOEXEC, .size = size };
+
+	if (mem < 0 || ftruncate(mem, size) || fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK))
+		return -errno;
+	*map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, mem, 0);
+	if (*map == MAP_FAILED)
+		return -errno;
+	dev = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+	if (dev < 0)
+		return -errno;
+	buf = ioctl(dev, UDMABUF_CREATE, &c);
+	if (buf < 0)
+		buf = -errno;
+	close(dev);
+	close(mem);
+	return buf;
+}
+
+TEST_F(buffers, import_udmabuf)
+{
+	struct drm_spyre_bo_info info = {};
+	struct drm_spyre_bo_mmap m = {};
+	struct drm_prime_handle again = {};
+	uint64_t hmva, addr;
+	uint8_t *p, *q;
+	int buf, buf2;
+	uint32_t h2;
+
+	buf = udmabuf(SIZE, &p);
+	ASSERT_GE(buf, 0);
+	ASSERT_EQ(0, import_fd(self->fd, buf, &info.handle));
+	ASSERT_EQ(0, import_fd(self->fd, buf, &again.handle));
+	EXPECT_EQ(info.handle, again.handle);
+	ASSERT_EQ(0, call(self->fd, DRM_IOCTL_SPYRE_BO_INFO, &info));
+	EXPECT_EQ(SIZE, info.size);
+	EXPECT_EQ(DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORT, info.flags);
+	m.handle = info.handle;
+	EXPECT_EQ(-EPERM, call(self->fd, DRM_IOCTL_SPYRE_BO_MMAP, &m));
+	EXPECT_EQ(-EINVAL, wait_fence(self->fd, info.handle, 0, 0, 0));
+	ASSERT_EQ(0, vm_map(self->fd, info.handle, 0, 0, &hmva));
+	/* The exporter's descriptor and the handle go; the binding keeps the memory. */
+	close(buf);
+	ASSERT_EQ(0, bo_close(self->fd, info.handle));
+	fill(p, SIZE / 2, 30);
+	ASSERT_EQ(0, through(self, hmva + SIZE / 2, hmva, SIZE / 2));
+	EXPECT_TRUE(holds(p + SIZE / 2, SIZE / 2, 30));
+	/* Two of them, one only to be read, of a size that is no multiple of 2 MiB. */
+	buf2 = udmabuf(3 * PAGE, &q);
+	ASSERT_GE(buf2, 0);
+	ASSERT_EQ(0, import_fd(self->fd, buf2, &h2));
+	ASSERT_EQ(0, vm_map(self->fd, h2, DRM_SPYRE_VM_READONLY, 0, &addr));
+	fill(q, 3 * PAGE, 31);
+	ASSERT_EQ(0, through(self, hmva, addr, 3 * PAGE));
+	EXPECT_TRUE(holds(p, 3 * PAGE, 31));
+	ASSERT_EQ(SPYRE_ERR_FAULT, run(&self->q, SPYRE_CB_DMAO, addr, self->dmva, PAGE));
+	/* What was imported leaves again as what it came as. */
+	EXPECT_GE(export_fd(self->fd, h2, 0), 0);
+}
+
+TEST_F(buffers, import_over_unbind)
+{
+	uint64_t hmva;
+	uint32_t h;
+	uint8_t *p;
+	int buf = udmabuf(SIZE, &p);
+
+	ASSERT_GE(buf, 0);
+	ASSERT_EQ(0, import_fd(self->fd, buf, &h));
+	ASSERT_EQ(0, vm_map(self->fd, h, 0, 0, &hmva));
+	fill(p, SIZE, 32);
+	ASSERT_EQ(0, driver_file("unbind"));
+	ASSERT_EQ(0, driver_file("bind"));
+	EXPECT_TRUE(holds(p, SIZE, 32));
+	/* After the card the attachment: nothing of it needs the driver's device any more. */
+	queue_unmap(&self->q);
+	close(self->fd);
+	close(buf);
+}
+
+TEST_F(buffers, import_refuses)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), i, buf;
+	uint32_t h, mine;
+
+	EXPECT_EQ(-EINVAL, import_fd(self->fd, null, &h));
+	EXPECT_EQ(-EINVAL, import_fd(self->fd, self->fd, &h));
+	EXPECT_EQ(-EBADF, import_fd(self->fd, 1000, &h));
+	EXPECT_EQ(-ENOENT, export_fd(self->fd, 1000, 0));
+	/* Nothing stays of many; and the file that exported gets its own handle back. */
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(0, bo_create(self->fd, PAGE, DRM_SPYRE_BO_HOST, &mine));
+		buf = export_fd(self->fd, mine, DRM_RDWR);
+		ASSERT_GE(buf, 0);
+		ASSERT_EQ(0, import_fd(self->fd, buf, &h));
+		EXPECT_EQ(mine, h);
+		ASSERT_EQ(0, bo_close(self->fd, h));
+		close(buf);
+	}
+}
+
+/* Another card of this driver, or -1. */
+static int second_card(void)
+{
+	char node[PATH_MAX], dir[PATH_MAX], at[PATH_MAX];
+	int fd = -1;
+	glob_t g;
+	size_t i;
+
+	if (glob("/dev/accel/accel*", 0, NULL, &g))
+		return -1;
+	for (i = 0; i < g.gl_pathc && fd < 0; i++) {
+		snprintf(node, sizeof(node), "%s", g.gl_pathv[i]);
+		snprintf(dir, sizeof(dir), "/sys/class/accel/%s/device", strrchr(node, '/') + 1);
+		if (realpath(dir, at) && strcmp(strrchr(at, '/') + 1, card_pci()))
+			fd = open(node, O_RDWR | O_CLOEXEC);
+	}
+	globfree(&g);
+	return fd;
+}
+
+/* Another device gets host memory, and none of the card's. */
+TEST_F(buffers, between_cards)
+{
+	uint64_t ours, theirs, dmva;
+	uint32_t host, h, dev;
+	int other = second_card(), buf;
+	struct queue q;
+	uint8_t *p;
+
+	if (other < 0)
+		SKIP(return, "there is one card only");
+	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &host));
+	p = bo_map(self->fd, host, SIZE, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, p);
+	ASSERT_EQ(0, vm_map(self->fd, host, 0, 0, &ours));
+	buf = export_fd(self->fd, host, DRM_RDWR);
+	ASSERT_GE(buf, 0);
+	ASSERT_EQ(0, import_fd(other, buf, &h));
+	ASSERT_EQ(0, bo_create(other, SIZE, DRM_SPYRE_BO_DEVICE, &dev));
+	ASSERT_EQ(0, vm_map(other, dev, 0, 0, &dmva));
+	ASSERT_EQ(0, vm_map(other, h, 0, 0, &theirs));
+	ASSERT_EQ(0, queue_open(other, 64, 1, &q));
+	/* From the memory of one into the memory of the other, through the shared buffer. */
+	fill(p, SIZE, 33);
+	ASSERT_EQ(0, run(&self->q, SPYRE_CB_DMAI, self->dmva, ours, SIZE));
+	memset(p, 0, SIZE);
+	ASSERT_EQ(0, run(&self->q, SPYRE_CB_DMAO, ours, self->dmva, SIZE));
+	ASSERT_EQ(0, run(&q, SPYRE_CB_DMAI, dmva, theirs, SIZE));
+	memset(p, 0, SIZE);
+	ASSERT_EQ(0, run(&q, SPYRE_CB_DMAO, theirs, dmva, SIZE));
+	EXPECT_TRUE(holds(p, SIZE, 33));
+	close(buf);
+	buf = export_fd(self->fd, self->dev, DRM_RDWR);
+	ASSERT_GE(buf, 0);
+	EXPECT_EQ(-EOPNOTSUPP, import_fd(other, buf, &h));
+	/* The exporter's card goes while the other still uses the memory. */
+	ASSERT_EQ(0, driver_file("unbind"));
+	ASSERT_EQ(0, run(&q, SPYRE_CB_DMAO, theirs, dmva, SIZE));
+	EXPECT_TRUE(holds(p, SIZE, 33));
+	ASSERT_EQ(0, driver_file("bind"));
 }
 
 TEST_HARNESS_MAIN

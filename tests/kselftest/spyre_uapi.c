@@ -683,14 +683,6 @@ TEST_F(uapi, foreign_ioctls)
 	EXPECT_EQ(0, card_works());
 }
 
-TEST_F(uapi, export_is_refused)
-{
-	struct drm_prime_handle p = { .flags = O_CLOEXEC };
-
-	ASSERT_EQ(0, bo_create(self->fd, 4096, DRM_SPYRE_BO_HOST, &p.handle));
-	EXPECT_EQ(-EOPNOTSUPP, call(self->fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &p));
-}
-
 /* A user may have half of the contexts; who has CAP_SYS_RESOURCE may have all. */
 TEST_F(uapi, context_quota)
 {

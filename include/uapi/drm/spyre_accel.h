@@ -210,6 +210,8 @@ struct drm_spyre_usage {
 #define DRM_SPYRE_BO_USER	(1 << 3)
 /** DRM_SPYRE_BO_READONLY: out of BO_INFO: with HOST: the card may only read */
 #define DRM_SPYRE_BO_READONLY	(1 << 4)
+/** DRM_SPYRE_BO_IMPORT: out of BO_INFO: with HOST: a dma-buf of another driver or card */
+#define DRM_SPYRE_BO_IMPORT	(1 << 5)
 /** DRM_SPYRE_BO_MAPPABLE: with DEVICE: inside the aperture, so that BO_MMAP works. */
 #define DRM_SPYRE_BO_MAPPABLE	(1 << 2)
 
@@ -218,6 +220,16 @@ struct drm_spyre_usage {
  *
  * The buffer lives until its handle is closed (DRM_IOCTL_GEM_CLOSE), every binding and mapping is
  * gone, and the card has stopped using it.
+ *
+ * DRM_IOCTL_PRIME_HANDLE_TO_FD makes a dma-buf of it (O_RDWR in its flags: one that may be mapped
+ * writable), and DRM_IOCTL_PRIME_FD_TO_HANDLE a handle of a dma-buf. Another file of the same card
+ * gets the same buffer, of either kind, and may wait for words in it; one file gets one handle.
+ * Another device gets host buffers only (EOPNOTSUPP). A dma-buf of another device or driver, such
+ * as udmabuf, is bound like a host buffer; it has no BO_MMAP (EPERM), and no WAIT for words in it
+ * (EINVAL). mmap() of the dma-buf is as by BO_MMAP: device buffers must be MAPPABLE (EPERM). While
+ * a dma-buf lives the driver cannot be unloaded. After the card lost its memory a device buffer is
+ * still imported, but not bound (ENODEV), and its mappings show zeroed pages; a host buffer is as
+ * good as ever. Both ioctls return ENODEV on a file whose context was lost.
  */
 struct drm_spyre_bo_create {
 	/** @size: in: bytes, not 0; out: rounded up to the page size of its kind */

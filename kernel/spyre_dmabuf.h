@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SPYRE_DMABUF_H
+#define SPYRE_DMABUF_H
+
+struct dma_buf;
+struct drm_device;
+struct drm_gem_object;
+struct sg_table;
+struct spyre_bo;
+
+struct dma_buf *spyre_dmabuf_export(struct drm_gem_object *obj, int flags);
+struct sg_table *spyre_dmabuf_sg_table(struct drm_gem_object *obj);
+struct drm_gem_object *spyre_dmabuf_import(struct drm_device *drm, struct dma_buf *buf);
+void spyre_dmabuf_off_bus(struct spyre_bo *bo);
+
+#endif
