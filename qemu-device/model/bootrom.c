@@ -38,6 +38,7 @@ static enum spyre_boot_status check_header(const struct spyre_fw_header *h)
 
 enum spyre_boot_status bootrom_load(struct spyre_card *c, uint32_t *entry)
 {
+	uint32_t bad = __atomic_exchange_n(&c->fault_fw_image, SPYRE_FAULT_IMAGE_GOOD, __ATOMIC_RELAXED);
 	uint64_t addr = reg64(c, SPYRE_REG_FW_ADDR);
 	uint32_t len = load_acquire(reg_ptr(c, SPYRE_REG_FW_LEN));
 	static const uint8_t zero[32];
@@ -62,12 +63,19 @@ enum spyre_boot_status bootrom_load(struct spyre_card *c, uint32_t *entry)
 	memset(c->mcu.ram, 0, SPYRE_MCU_RAM_SIZE);
 	body = c->mcu.ram + (h.load_addr - SPYRE_MCU_RAM_BASE);
 	memcpy(body, c->mem + addr + sizeof(h), h.image_size);
+	if (bad == SPYRE_FAULT_IMAGE_CORRUPT)
+		body[0] ^= 1;
 	sha256_init(&s);
 	sha256_update(&s, &h, offsetof(struct spyre_fw_header, digest));
 	sha256_update(&s, zero, sizeof(zero));
 	sha256_update(&s, h.reserved2, sizeof(h.reserved2));
 	sha256_update(&s, body, h.image_size);
 	sha256_final(&s, digest);
+	/* Such an image has a digest that is right. */
+	if (bad == SPYRE_FAULT_IMAGE_TOO_OLD)
+		h.hw_major = SPYRE_HWVER_MAJOR - 1;
+	else if (bad == SPYRE_FAULT_IMAGE_TOO_NEW)
+		h.hw_major = SPYRE_HWVER_MAJOR + 1;
 	if (memcmp(digest, h.digest, sizeof(digest)))
 		status = SPYRE_BOOT_BAD_DIGEST;
 	/* No key is fused into this card, so a signed image cannot be checked; an unsigned one carries none. */

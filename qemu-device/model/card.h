@@ -325,6 +325,7 @@ struct spyre_card {
 	uint32_t fault_dma_abort;	/* atomic: jobs to fail */
 	uint32_t fault_lost_irq;	/* atomic */
 	uint32_t fault_core_hang;	/* atomic */
+	uint32_t fault_fw_image;	/* atomic: enum spyre_fault_image of the next boot */
 	uint64_t irqs, irqs_lost;	/* atomic */
 
 	struct {

@@ -17,6 +17,7 @@ static const char *const names[SPYRE_FAULTS] = {
 	[SPYRE_FAULT_LOST_RB] = "lost-rb",
 	[SPYRE_FAULT_FW_SLOW] = "fw-slow",
 	[SPYRE_FAULT_LX_PARITY] = "lx-parity",
+	[SPYRE_FAULT_FW_IMAGE] = "fw-image",
 };
 
 const char *spyre_fault_name(enum spyre_fault fault)
@@ -112,6 +113,11 @@ int spyre_card_inject(struct spyre_card *c, enum spyre_fault fault, uint64_t arg
 		if (arg >= SPYRE_CORES || !(c->cfg.cores >> arg & 1))
 			return -EINVAL;
 		spyre_soc_lx_parity(c->soc, arg);
+		return 0;
+	case SPYRE_FAULT_FW_IMAGE:
+		if (arg >= SPYRE_FAULT_IMAGES)
+			return -EINVAL;
+		store_relaxed(&c->fault_fw_image, arg);
 		return 0;
 	default:
 		return -EINVAL;

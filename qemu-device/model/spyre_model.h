@@ -159,7 +159,15 @@ enum spyre_fault {
 	SPYRE_FAULT_LOST_RB,	/* arg: so many of the next response blocks are not written, 0 ends it */
 	SPYRE_FAULT_FW_SLOW,	/* arg: milliseconds of card time that the next mailbox command waits, up to 60,000 */
 	SPYRE_FAULT_LX_PARITY,	/* arg: core number: the next read of its LX fails the job with ERR_HW */
+	SPYRE_FAULT_FW_IMAGE,	/* arg: enum spyre_fault_image: what the next boot finds at FW_ADDR */
 	SPYRE_FAULTS
+};
+enum spyre_fault_image {
+	SPYRE_FAULT_IMAGE_GOOD,		/* takes the fault back */
+	SPYRE_FAULT_IMAGE_CORRUPT,	/* BAD_DIGEST */
+	SPYRE_FAULT_IMAGE_TOO_OLD,
+	SPYRE_FAULT_IMAGE_TOO_NEW,
+	SPYRE_FAULT_IMAGES
 };
 const char *spyre_fault_name(enum spyre_fault fault);
 int spyre_card_inject(struct spyre_card *card, enum spyre_fault fault, uint64_t arg);

@@ -79,7 +79,15 @@ static void test_bad_images(void)
 				 cases[i].status);
 		g_assert_cmpuint(sq_reg(&c, SPYRE_REG_STATE), ==, SPYRE_STATE_OFFLINE);
 	}
-	/* A good one after all of them. */
+	/* A good one after all of them, and one that a fault makes bad. */
+	sq_boot(&c);
+	sq_inject(&c, "inject-fw-image", 2);
+	{
+		uint8_t image[1024];
+		size_t len = sq_image(image, sizeof(image));
+
+		g_assert_cmpuint(sq_boot_image(&c, image, len, 0x10000), ==, SPYRE_BOOT_TOO_OLD);
+	}
 	sq_boot(&c);
 	qtest_quit(c.qts);
 }
@@ -570,6 +578,7 @@ static void test_refused_faults(void)
 		{ "inject-lx-parity", 32 },
 		{ "inject-lost-rb", 1ull << 32 },
 		{ "inject-fw-slow", 60001 },
+		{ "inject-fw-image", 4 },
 		{ "inject-overtemp", 100000000 },
 		{ "inject-link-train", 6 << 8 | 16 },
 		{ "inject-link-train", 5 << 8 | 3 },

@@ -365,6 +365,26 @@ static void test_faults(void **state)
 	assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_LX_PARITY, 32), -EINVAL);
 	inject_clear(f->card);
 
+	/* One boot finds a bad image, the next the good one again. */
+	{
+		static const uint32_t status[SPYRE_FAULT_IMAGES] = {
+			[SPYRE_FAULT_IMAGE_GOOD] = SPYRE_BOOT_RUNNING,
+			[SPYRE_FAULT_IMAGE_CORRUPT] = SPYRE_BOOT_BAD_DIGEST,
+			[SPYRE_FAULT_IMAGE_TOO_OLD] = SPYRE_BOOT_TOO_OLD,
+			[SPYRE_FAULT_IMAGE_TOO_NEW] = SPYRE_BOOT_TOO_NEW,
+		};
+
+		for (i = 0; i < SPYRE_FAULT_IMAGES; i++) {
+			assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_FW_IMAGE, i), 0);
+			assert_int_equal(rv_boot(f->card, &p), status[i]);
+			assert_int_equal(rv_boot(f->card, &p), SPYRE_BOOT_RUNNING);
+		}
+	}
+	assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_FW_IMAGE, 2), 0);
+	assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_FW_IMAGE, 0), 0);
+	assert_int_equal(rv_boot(f->card, &p), SPYRE_BOOT_RUNNING);
+	assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_FW_IMAGE, SPYRE_FAULT_IMAGES), -EINVAL);
+
 	/* A lost core is gone from the next boot on. */
 	assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_CORE_LOST, 32), -EINVAL);
 	assert_int_equal(spyre_card_inject(f->card, SPYRE_FAULT_CORE_LOST, 5), 0);
