@@ -31,7 +31,11 @@ $(TOOLS_DIR)/spyre-trace: $(TOOLS_DIR)/spyre-trace.o $(TOOLS_DIR)/args.o
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^
 
-tools_prog := $(addprefix $(TOOLS_DIR)/,spyre-as spyre-dis spyre-gen spyre-run spyre-trace)
+$(TOOLS_DIR)/spyre-inject: $(TOOLS_DIR)/spyre-inject.o $(TOOLS_DIR)/args.o
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ -ljansson
+
+tools_prog := $(addprefix $(TOOLS_DIR)/,spyre-as spyre-dis spyre-gen spyre-inject spyre-run spyre-trace)
 ALL += $(tools_prog)
 INSTALL_BIN += $(tools_prog)
 # spyre-vm and spyre-bench work in the tree they were built in: they boot its QEMU, kernel and driver.
