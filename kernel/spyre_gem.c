@@ -77,6 +77,10 @@ static void host_free(struct spyre_device *sdev, struct spyre_bo *bo)
 	}
 	kvfree(bo->pages);
 	kvfree(bo->chunks);
+	if (bo->user) {
+		spyre_user_uncharge_host(sdev, bo->user, bo->base.size >> PAGE_SHIFT);
+		spyre_user_put(sdev, bo->user);
+	}
 }
 
 static int host_get_pages(struct spyre_device *sdev, struct spyre_bo *bo, u32 want)
@@ -418,7 +422,9 @@ struct spyre_bo *spyre_bo_new(struct spyre_device *sdev, u64 size, enum spyre_bo
 	return bo;
 }
 
-struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind)
+/* user: in whose quota it counts, NULL: nobody's; exempt: the quota does not bind */
+struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind,
+				      struct spyre_user *user, bool exempt)
 {
 	struct spyre_bo *bo;
 	u32 want;
@@ -434,6 +440,12 @@ struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum 
 	if (IS_ERR(bo))
 		return bo;
 	bo->flags = DRM_SPYRE_BO_HOST;
+	if (user) {
+		ret = spyre_user_charge_host(sdev, user, want, exempt);
+		if (ret)
+			goto err;
+		bo->user = spyre_user_ref(sdev, user);
+	}
 	bo->pages = kvmalloc_array(want, sizeof(*bo->pages), GFP_KERNEL_ACCOUNT);
 	bo->chunks = kvmalloc_array(want, sizeof(*bo->chunks), GFP_KERNEL_ACCOUNT);
 	ret = -ENOMEM;
@@ -441,11 +453,13 @@ struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum 
 		ret = host_get_pages(sdev, bo, want);
 	if (!ret)
 		ret = host_map(sdev, bo);
-	if (ret) {
-		spyre_bo_put(bo);
-		return ERR_PTR(ret);
-	}
+	if (ret)
+		goto err;
 	return bo;
+
+err:
+	spyre_bo_put(bo);
+	return ERR_PTR(ret);
 }
 
 static struct spyre_bo *bo_create_user(struct spyre_device *sdev, u64 addr, u64 size, bool readonly)
@@ -555,6 +569,7 @@ void spyre_file_sizes(struct drm_file *drm_file, u64 *device, u64 *host)
 int spyre_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
 	struct spyre_device *sdev = to_spyre(drm);
+	struct spyre_file *file = drm_file->driver_priv;
 	struct drm_spyre_bo_create *args = data;
 	struct spyre_bo *bo;
 	bool device = args->flags & DRM_SPYRE_BO_DEVICE;
@@ -564,13 +579,14 @@ int spyre_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *d
 	if (!args->size || args->flags & ~BO_FLAGS || device == host ||
 	    (host && args->flags & DRM_SPYRE_BO_MAPPABLE))
 		return -EINVAL;
-	ret = spyre_enter(sdev, drm_file->driver_priv);
+	ret = spyre_enter(sdev, file);
 	if (ret)
 		return ret;
 	if (device)
 		bo = bo_create_device(sdev, args->size, args->flags & DRM_SPYRE_BO_MAPPABLE);
 	else
-		bo = spyre_bo_create_host(sdev, args->size, SPYRE_KIND_HOST);
+		bo = spyre_bo_create_host(sdev, args->size, SPYRE_KIND_HOST, file->user,
+					  file->exempt);
 	if (IS_ERR(bo)) {
 		ret = PTR_ERR(bo);
 		goto out;

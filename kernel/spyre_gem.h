@@ -9,6 +9,7 @@
 
 struct spyre_device;
 struct spyre_file;
+struct spyre_user;
 
 enum spyre_bo_kind {
 	SPYRE_KIND_HOST,	/* user buffer in host memory */
@@ -34,6 +35,7 @@ struct spyre_chunk {
  * @flags: DRM_SPYRE_BO_*, as created
  * @pages: host memory
  * @npages: of them
+ * @user: whose quota its host memory counts in, NULL: nobody's
  * @chunks: its bus addresses; under &spyre_device.bo_lock once @on_bus is cleared
  * @nchunks: of them
  * @on_bus: host memory is mapped for DMA; under &spyre_device.bo_lock
@@ -57,6 +59,7 @@ struct spyre_bo {
 	u32 flags;
 	struct page **pages;
 	u32 npages;
+	struct spyre_user *user;
 	struct spyre_chunk *chunks;
 	u32 nchunks;
 	bool on_bus;
@@ -105,7 +108,8 @@ static inline void *spyre_bo_at(const struct spyre_bo *bo, u64 at)
 }
 
 struct spyre_bo *spyre_bo_new(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind);
-struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind);
+struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind,
+				      struct spyre_user *user, bool exempt);
 struct spyre_bo *spyre_bo_create_doorbell(struct spyre_device *sdev, u32 page);
 void spyre_bo_revoke(struct spyre_bo *bo);
 void spyre_bos_off_bus(struct spyre_device *sdev);

@@ -4,6 +4,7 @@
  * reading.
  */
 #include <linux/math64.h>
+#include <linux/mm.h>
 #include <linux/uaccess.h>
 
 #include "spyre_ctx.h"
@@ -67,7 +68,10 @@ static void query_limits(struct spyre_file *file, struct drm_spyre_limits *out)
 		spyre_user_max(sdev, SPYRE_QUOTA_CONTEXTS);
 	out->queues_user_max = file->exempt ? out->queues_max :
 		spyre_user_max(sdev, SPYRE_QUOTA_QUEUES);
+	out->host_user_max = (file->exempt ? totalram_pages() : spyre_user_max_host()) <<
+		PAGE_SHIFT;
 	mutex_lock(&sdev->users.lock);
+	out->host_user_used = file->user->host_pages << PAGE_SHIFT;
 	out->contexts_user_used = file->user->contexts;
 	out->queues_user_used = file->user->queues;
 	mutex_unlock(&sdev->users.lock);

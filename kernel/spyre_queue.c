@@ -191,13 +191,14 @@ struct spyre_queue *spyre_queue_create(struct spyre_ctx *ctx, u32 entries, u32 p
 	ret = spyre_ctx_get_page(ctx, &q->page);
 	if (ret)
 		goto err_free;
-	q->ring = spyre_bo_create_host(sdev, ring_size, SPYRE_KIND_RING);
+	q->ring = spyre_bo_create_host(sdev, ring_size, SPYRE_KIND_RING, ctx->user, ctx->exempt);
 	if (IS_ERR(q->ring)) {
 		ret = PTR_ERR(q->ring);
 		q->ring = NULL;
 		goto err_page;
 	}
-	q->status = spyre_bo_create_host(sdev, status_size, SPYRE_KIND_STATUS);
+	q->status = spyre_bo_create_host(sdev, status_size, SPYRE_KIND_STATUS, ctx->user,
+					 ctx->exempt);
 	if (IS_ERR(q->status)) {
 		ret = PTR_ERR(q->status);
 		q->status = NULL;

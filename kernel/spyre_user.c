@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Quotas: one uid may hold half of the card's contexts and half of its queues.
+ * Quotas: one uid may hold half of the card's contexts, half of its queues, and a part of the
+ * machine's memory in pinned host pages. The memory cgroup counts those too, but where there is
+ * none nothing else keeps one user from pinning all there is.
  */
+#include <linux/math.h>
+#include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 
 #include "spyre_drv.h"
+
+static unsigned int host_quota_percent = 50;
+module_param(host_quota_percent, uint, 0644);
+MODULE_PARM_DESC(host_quota_percent, "part of RAM a user may pin per card (default 50)");
 
 struct spyre_user *spyre_user_get(struct spyre_device *sdev, kuid_t uid)
 {
@@ -75,5 +84,35 @@ void spyre_user_uncharge(struct spyre_device *sdev, struct spyre_user *user, enu
 		user->contexts--;
 	else
 		user->queues--;
+	mutex_unlock(&sdev->users.lock);
+}
+
+/* Pages of host memory one uid may hold. */
+u64 spyre_user_max_host(void)
+{
+	return mult_frac((u64)totalram_pages(), clamp(READ_ONCE(host_quota_percent), 1u, 100u),
+			 100u);
+}
+
+int spyre_user_charge_host(struct spyre_device *sdev, struct spyre_user *user, u64 pages,
+			   bool exempt)
+{
+	u64 max = spyre_user_max_host();
+	int ret = 0;
+
+	mutex_lock(&sdev->users.lock);
+	/* The quota may have been lowered below what is in use. */
+	if (!exempt && (user->host_pages > max || pages > max - user->host_pages))
+		ret = -EDQUOT;
+	else
+		user->host_pages += pages;
+	mutex_unlock(&sdev->users.lock);
+	return ret;
+}
+
+void spyre_user_uncharge_host(struct spyre_device *sdev, struct spyre_user *user, u64 pages)
+{
+	mutex_lock(&sdev->users.lock);
+	user->host_pages -= pages;
 	mutex_unlock(&sdev->users.lock);
 }

@@ -25,6 +25,7 @@ struct spyre_users {
  * @files: open files, the reference count
  * @contexts: in use
  * @queues: in use
+ * @host_pages: pages of host memory behind its buffers and queues
  */
 struct spyre_user {
 	struct list_head link;
@@ -32,6 +33,7 @@ struct spyre_user {
 	unsigned int files;
 	unsigned int contexts;
 	unsigned int queues;
+	u64 host_pages;
 };
 
 enum spyre_quota { SPYRE_QUOTA_CONTEXTS, SPYRE_QUOTA_QUEUES };
@@ -42,6 +44,10 @@ void spyre_user_put(struct spyre_device *sdev, struct spyre_user *user);
 int spyre_user_charge(struct spyre_device *sdev, struct spyre_user *user, enum spyre_quota what,
 		      bool exempt);
 void spyre_user_uncharge(struct spyre_device *sdev, struct spyre_user *user, enum spyre_quota what);
+int spyre_user_charge_host(struct spyre_device *sdev, struct spyre_user *user, u64 pages,
+			   bool exempt);
+void spyre_user_uncharge_host(struct spyre_device *sdev, struct spyre_user *user, u64 pages);
+u64 spyre_user_max_host(void);
 u32 spyre_user_max(struct spyre_device *sdev, enum spyre_quota what);
 
 #endif

@@ -144,6 +144,13 @@ struct drm_spyre_limits {
 	__u32 submits_max;
 	/** @submits_used: of this file */
 	__u32 submits_used;
+	/**
+	 * @host_user_max: bytes of host memory that this user's HOST buffers and queues may hold
+	 * on this card
+	 */
+	__u64 host_user_max;
+	/** @host_user_used: of it in use */
+	__u64 host_user_used;
 };
 
 /** struct drm_spyre_memory_info - device memory */
@@ -204,7 +211,10 @@ struct drm_spyre_usage {
 
 /** DRM_SPYRE_BO_DEVICE: card memory, 2 MiB pages, scrubbed. Not with HOST. */
 #define DRM_SPYRE_BO_DEVICE	(1 << 0)
-/** DRM_SPYRE_BO_HOST: pinned host memory, 4 KiB pages, zeroed, charged to the memory cgroup. */
+/**
+ * DRM_SPYRE_BO_HOST: pinned host memory, 4 KiB pages, zeroed, charged to the memory cgroup and to
+ * the user's quota (EDQUOT)
+ */
 #define DRM_SPYRE_BO_HOST	(1 << 1)
 /** DRM_SPYRE_BO_USER: out of BO_INFO: with HOST: memory of a process, by BO_USERPTR */
 #define DRM_SPYRE_BO_USER	(1 << 3)

@@ -1356,6 +1356,8 @@ static int do_query(struct model_dev *d, struct drm_spyre_query *q)
 		u.limits.ring_max = c->info.ring_max;
 		u.limits.symbols_max = c->info.symbols;
 		u.limits.wait_entries_max = WAIT_MAX;
+		u.limits.host_user_max = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+		u.limits.host_user_used = d->host_bytes;
 		break;
 	case DRM_SPYRE_QUERY_MEMORY:
 		size = sizeof(u.memory);

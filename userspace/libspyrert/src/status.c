@@ -103,12 +103,14 @@ enum spyrert_status rt_errno(struct rt_session *s, int err, const char *what)
 		return rt_fail(
 			SPYRERT_ERROR_LIMIT,
 			"%s: limit reached: contexts %u of %u on the card, %u of %u for this user; "
-			"queues %u of %u on the card, %u of %u for this user; end other programs "
-			"or "
-			"use fewer streams",
+			"queues %u of %u on the card, %u of %u for this user; pinned host memory "
+			"%llu of %llu MiB for this user; end other programs, use fewer streams or "
+			"less host memory",
 			what, lim.contexts_used, lim.contexts_max, lim.contexts_user_used,
 			lim.contexts_user_max, lim.queues_used, lim.queues_max,
-			lim.queues_user_used, lim.queues_user_max);
+			lim.queues_user_used, lim.queues_user_max,
+			(unsigned long long)lim.host_user_used >> 20,
+			(unsigned long long)lim.host_user_max >> 20);
 	case ETIME:
 		return rt_fail(SPYRERT_ERROR_TIMEOUT, "%s: timeout", what);
 	case EINVAL:
