@@ -6,7 +6,7 @@
 KST_DIR := $(B)/tests/kselftest
 KST_SRC := $(SPYRE_CACHE)/kernel/stock/source/tools/testing/selftests
 KST_DRM := $(shell pkg-config --cflags libdrm)
-KST := spyre_uapi spyre_queue spyre_life spyre_buffers spyre_fw spyre_submit
+KST := spyre_uapi spyre_queue spyre_life spyre_buffers spyre_fw spyre_submit spyre_isolation
 
 $(KST_DIR)/%.o: tests/kselftest/%.c tests/kselftest/spyre_test.h include/uapi/drm/spyre_accel.h | $(KERNEL_READY)
 	$(call say,CC,$@)
