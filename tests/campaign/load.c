@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The guest's half of the fault campaign: processes that copy and compute without end and check
- * every byte, while somebody injects faults. Whoever has less than what was asked for says so and
+ * The guest's half of the fault campaign: processes that copy and compute without end, on a queue
+ * of their own or by SUBMIT, and check every byte, while somebody injects faults. Whoever has less than what was asked for says so and
  * why; whoever has it although it is wrong, or hears nothing at all, is a silent loss.
  *
  * usage: load WORKERS SEED. Commands on stdin, a line each, answered with a line on stdout:
@@ -41,9 +41,10 @@
 /* STATUS of a loss that is no enum spyre_status. */
 #define LOST_RESPONSE	100	/* done, and without the response block that was asked for */
 #define LOST_CARD	101	/* an ioctl says ENODEV, or the queue is LOST */
+#define LOST_FENCE	102	/* a SUBMIT's fence ended with an error of its own job's */
 
 struct tally {
-	uint64_t rounds, right, losses, lives;
+	uint64_t rounds, right, submits, losses, lives;
 };
 
 static struct {
@@ -77,6 +78,7 @@ struct life {
 	uint64_t *in, *out;		/* host memory */
 	uint64_t in_at, out_at;		/* HMVAs */
 	uint64_t a, b;			/* DMVAs, SIZE each */
+	uint32_t sync;			/* syncobj of SUBMITs */
 	struct spyre_cb program;
 	uint64_t ras;			/* last record seen */
 };
@@ -115,6 +117,9 @@ static int life_begin(struct life *l)
 	l->out = bo_map(l->fd, out, SIZE, PROT_READ | PROT_WRITE);
 	if (!l->in || !l->out)
 		return -errno;
+	l->sync = syncobj(l->fd);
+	if (!l->sync)
+		return -ENOMEM;
 	/* The program moves the second stick of a to the third of b. */
 	symbols[0] = l->a + 128;
 	symbols[1] = l->b + 256;
@@ -191,11 +196,42 @@ static uint64_t expected(uint64_t salt, unsigned int i)
 	return salt ^ (i < SIZE / 16 ? 0x5555 : 0xaaaa);
 }
 
+/* How a worker hands its control blocks over, and waits for them. */
+enum way { POLL, SLEEP, SUBMIT, WAYS };
+
+/* The same by SUBMIT, each control block after the one before. As wait_done(), or LOST_FENCE. */
+static int submit_all(struct life *l, struct spyre_cb *cb, uint32_t n)
+{
+	uint32_t i;
+	int ret;
+
+	for (i = 0; i < n; i++) {
+		cb[i] = cb_plain(cb[i]);
+		cb[i].flags |= SPYRE_CB_F_BARRIER;
+	}
+	/* An earlier failure was accounted for when its fence said so. */
+	ret = submit(l->fd, cb, n, DRM_SPYRE_SUBMIT_RESET, 0, 0, l->sync, 0);
+	if (!ret)
+		ret = sync_end(l->fd, l->sync, 0, PATIENCE_MS);
+	switch (ret) {
+	case 0:
+		return 0;
+	case -EBUSY:
+		return -ETIME;
+	case -ENODEV:
+		return LOST_CARD;
+	case -ECANCELED:
+		return SPYRE_ERR_CANCELLED;
+	default:
+		return is_lost(l) ? LOST_CARD : LOST_FENCE;
+	}
+}
+
 /*
  * Host to a, a program and fills to b, b to host. 0: as it should be; else a status as of
- * wait_done(), LOST_RESPONSE, or -EILSEQ: it was said to be done and is wrong.
+ * wait_done(), LOST_RESPONSE, LOST_FENCE, or -EILSEQ: it was said to be done and is wrong.
  */
-static int round_trip(struct life *l, uint64_t salt, bool sleep, char *why, size_t size)
+static int round_trip(struct life *l, uint64_t salt, enum way way, char *why, size_t size)
 {
 	struct spyre_cb cb[CHAIN];
 	uint32_t first = 0, last = 0, i;
@@ -211,13 +247,14 @@ static int round_trip(struct life *l, uint64_t salt, bool sleep, char *why, size
 	cb[3] = l->program;
 	cb[4] = cb_dma(SPYRE_CB_DMAO, l->out_at, l->b, SIZE);
 	cb[4].flags |= SPYRE_CB_F_INTERRUPT;
-	for (i = 0; i < CHAIN; i++) {
+	for (i = 0; i < CHAIN; i++)
 		cb[i].cookie = salt + i;
+	for (i = 0; way != SUBMIT && i < CHAIN; i++) {
 		last = queue_submit(&l->q, &cb[i]);
 		if (!i)
 			first = last;
 	}
-	ret = wait_done(l, last, sleep);
+	ret = way == SUBMIT ? submit_all(l, cb, CHAIN) : wait_done(l, last, way == SLEEP);
 	if (ret)
 		return ret;
 	for (i = 0; i < SIZE / 8; i++) {
@@ -228,7 +265,7 @@ static int round_trip(struct life *l, uint64_t salt, bool sleep, char *why, size
 			return -EILSEQ;
 		}
 	}
-	for (i = 0; i < CHAIN; i++) {
+	for (i = 0; way != SUBMIT && i < CHAIN; i++) {
 		volatile struct spyre_rb *rb = &l->q.response[(first + i) & (l->q.entries - 1)];
 
 		if (rb->valid != first + i + 1)
@@ -248,6 +285,7 @@ static void worker(unsigned int number, unsigned int seed)
 	struct life l = { .fd = -1 };
 	struct drm_spyre_queue_id id;
 	bool alive = false, gone = false;
+	enum way way;
 	char why[256];
 	uint32_t ras, i;
 	int64_t began;
@@ -273,10 +311,12 @@ static void worker(unsigned int number, unsigned int seed)
 			usleep(20000);
 		}
 		why[0] = 0;
-		ret = round_trip(&l, ((uint64_t)number << 48) + (++t->rounds << 8),
-				 rand_r(&seed) & 1, why, sizeof(why));
+		way = rand_r(&seed) % WAYS;
+		ret = round_trip(&l, ((uint64_t)number << 48) + (++t->rounds << 8), way, why,
+				 sizeof(why));
 		if (!ret) {
 			t->right++;
+			t->submits += way == SUBMIT;
 			continue;
 		}
 		if (ret == -EILSEQ) {
@@ -290,7 +330,7 @@ static void worker(unsigned int number, unsigned int seed)
 			/* The record comes by another way and may be later, as may a reset. */
 			for (ras = 0, i = 0; !ras && i < 300; i++) {
 				gone = is_lost(&l);
-				if (ret >= LOST_RESPONSE || gone)
+				if (ret == LOST_RESPONSE || ret == LOST_CARD || gone)
 					break;
 				ras = newest_ras(&l);
 				if (!ras)
@@ -302,7 +342,7 @@ static void worker(unsigned int number, unsigned int seed)
 		if (ret == LOST_RESPONSE)
 			continue;
 		/* The next round starts clean, in the same context when that goes on. */
-		if (ret < 0 || ret >= LOST_RESPONSE ||
+		if (ret < 0 || ret == LOST_CARD ||
 		    call(l.fd, DRM_IOCTL_SPYRE_QUEUE_RESET, &id)) {
 			life_end(&l);
 			alive = false;
@@ -328,7 +368,7 @@ static void probe(unsigned int number)
 
 			ret = life_begin(&l);
 			if (!ret)
-				ret = round_trip(&l, (uint64_t)number << 20, number & 1, why,
+				ret = round_trip(&l, (uint64_t)number << 20, number % WAYS, why,
 						 sizeof(why));
 			life_end(&l);
 			if (!ret)
@@ -491,9 +531,10 @@ int main(int argc, char **argv)
 		}
 	}
 	for (i = 0; i < workers; i++)
-		say("worker %u rounds %llu right %llu losses %llu lives %llu", i,
+		say("worker %u rounds %llu right %llu submits %llu losses %llu lives %llu", i,
 		    (unsigned long long)shared->tally[i].rounds,
 		    (unsigned long long)shared->tally[i].right,
+		    (unsigned long long)shared->tally[i].submits,
 		    (unsigned long long)shared->tally[i].losses,
 		    (unsigned long long)shared->tally[i].lives);
 	status = back_to_baseline(&base);

@@ -32,13 +32,6 @@
 
 /* --- Syncobjs and sync_files ---------------------------------------------------------------- */
 
-static uint32_t syncobj(int fd)
-{
-	struct drm_syncobj_create c = {};
-
-	return call(fd, DRM_IOCTL_SYNCOBJ_CREATE, &c) ? 0 : c.handle;
-}
-
 /* 0, -ETIME while it has not signalled (however), -EINVAL without a fence. */
 static int sync_wait(int fd, uint32_t handle, uint64_t point, int ms)
 {
@@ -48,24 +41,6 @@ static int sync_wait(int fd, uint32_t handle, uint64_t point, int ms)
 	};
 
 	return call(fd, DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &w);
-}
-
-/* A sync_file of the fence of a binary syncobj or of a timeline's point, or -errno. */
-static int sync_file(int fd, uint32_t handle, uint64_t point)
-{
-	uint32_t binary = point ? syncobj(fd) : handle;
-	struct drm_syncobj_transfer t = { .src_handle = handle, .dst_handle = binary, .src_point = point };
-	struct drm_syncobj_handle h = {
-		.handle = binary, .flags = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE, .fd = -1,
-	};
-	struct drm_syncobj_destroy d = { .handle = binary };
-	int ret = point ? call(fd, DRM_IOCTL_SYNCOBJ_TRANSFER, &t) : 0;
-
-	if (!ret)
-		ret = call(fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &h);
-	if (point)
-		call(fd, DRM_IOCTL_SYNCOBJ_DESTROY, &d);
-	return ret ? ret : h.fd;
 }
 
 static int sync_import(int fd, uint32_t handle, int file)
@@ -89,38 +64,6 @@ static uint32_t syncobj_pass(int from, uint32_t handle, int to)
 		in.handle = 0;
 	close(out.fd);
 	return in.handle;
-}
-
-/* 1 signalled, 0 not yet, or the error that the fence has; names as far as wanted. */
-static int file_status(int file, struct sync_fence_info *info)
-{
-	struct sync_fence_info own = {};
-	struct sync_file_info f = { .num_fences = 1, .sync_fence_info = (uintptr_t)(info ? info : &own) };
-
-	return ioctl(file, SYNC_IOC_FILE_INFO, &f) ? -errno : f.status;
-}
-
-/* What the fence ended with: 0 or its error; -EBUSY when it did not end. */
-static int file_end(int file, int ms)
-{
-	struct pollfd p = { .fd = file, .events = POLLIN };
-	int status;
-
-	if (poll(&p, 1, ms) != 1)
-		return -EBUSY;
-	status = file_status(file, NULL);
-	return status == 1 ? 0 : status;
-}
-
-static int sync_end(int fd, uint32_t handle, uint64_t point, int ms)
-{
-	int file = sync_file(fd, handle, point), ret;
-
-	if (file < 0)
-		return file;
-	ret = file_end(file, ms);
-	close(file);
-	return ret;
 }
 
 /* --- vgem: a driver whose fences signal when somebody says so, or after 10 s ------------------- */
@@ -198,27 +141,6 @@ static int vgem_signal(int vgem, uint32_t fence)
 
 /* --- Submitting ------------------------------------------------------------------------------ */
 
-static int submit(int fd, const struct spyre_cb *cbs, uint32_t n, uint32_t flags, uint32_t in, uint64_t in_point,
-		  uint32_t out, uint64_t out_point)
-{
-	struct drm_spyre_sync from = { .handle = in, .point = in_point };
-	struct drm_spyre_sync to = { .handle = out, .point = out_point };
-	struct drm_spyre_submit s = {
-		.cbs = (uintptr_t)cbs, .cb_count = n, .flags = flags,
-		.in_syncs = (uintptr_t)&from, .in_count = !!in,
-		.out_syncs = (uintptr_t)&to, .out_count = !!out,
-	};
-
-	return call(fd, DRM_IOCTL_SPYRE_SUBMIT, &s);
-}
-
-/* As the kernel takes it: responses and interrupts are its own. */
-static struct spyre_cb plain(struct spyre_cb cb)
-{
-	cb.flags &= ~(SPYRE_CB_F_RESPONSE | SPYRE_CB_F_INTERRUPT);
-	return cb;
-}
-
 /* A file with a host and a device buffer. */
 struct client {
 	int fd;
@@ -248,17 +170,17 @@ static void client_close(struct client *c)
 
 static struct spyre_cb fill_of(const struct client *c, uint64_t pattern)
 {
-	return plain(cb_fill(c->dmva, 4096, pattern));
+	return cb_plain(cb_fill(c->dmva, 4096, pattern));
 }
 
 static struct spyre_cb out_of(const struct client *c)
 {
-	return plain(cb_dma(SPYRE_CB_DMAO, c->hmva, c->dmva, 4096));
+	return cb_plain(cb_dma(SPYRE_CB_DMAO, c->hmva, c->dmva, 4096));
 }
 
 static struct spyre_cb fault_of(const struct client *c)
 {
-	return plain(cb_fill(c->dmva + SPYRE_SEGMENT_SIZE / 2, 4096, 1));
+	return cb_plain(cb_fill(c->dmva + SPYRE_SEGMENT_SIZE / 2, 4096, 1));
 }
 
 /* Loads a job with a user queue, which stays open in *q. */
@@ -269,7 +191,7 @@ static struct spyre_cb job_of(struct client *c, struct queue *q, enum job_kind k
 
 	if (queue_open(c->fd, 64, 1, q) || job_load(c->fd, q, kind, kind == JOB_COPY ? symbols : NULL, &cb))
 		cb.type = 0;
-	return plain(cb);
+	return cb_plain(cb);
 }
 
 static int param(const char *name, const char *value)
@@ -343,7 +265,7 @@ TEST_F(submit, compute)
 
 	cb[1] = job_of(&self->c, &q, JOB_COPY);
 	ASSERT_EQ(SPYRE_CB_COMPUTE, cb[1].type);
-	cb[0] = plain(cb_fill(self->c.dmva, 128, 77));
+	cb[0] = cb_plain(cb_fill(self->c.dmva, 128, 77));
 	cb[2] = out_of(&self->c);
 	ASSERT_EQ(0, submit(self->fd, cb, 3, 0, 0, 0, self->out, 0));
 	ASSERT_EQ(0, sync_end(self->fd, self->out, 0, WAIT_MS));
@@ -355,11 +277,11 @@ TEST_F(submit, compute)
 TEST_F(submit, every_copy_and_timestamps)
 {
 	struct spyre_cb cb[5] = {
-		plain((struct spyre_cb){ .type = SPYRE_CB_TIMESTAMP, .flags = SPYRE_CB_F_HOST }),
-		plain(cb_dma(SPYRE_CB_DMAI, self->c.dmva, self->c.hmva + 4096, 4096)),
-		plain(cb_dma(SPYRE_CB_DMAX, self->c.dmva + 8192, self->c.dmva, 4096)),
-		plain(cb_dma(SPYRE_CB_DMAO, self->c.hmva + 8192, self->c.dmva + 8192, 4096)),
-		plain((struct spyre_cb){ .type = SPYRE_CB_TIMESTAMP, .flags = SPYRE_CB_F_HOST }),
+		cb_plain((struct spyre_cb){ .type = SPYRE_CB_TIMESTAMP, .flags = SPYRE_CB_F_HOST }),
+		cb_plain(cb_dma(SPYRE_CB_DMAI, self->c.dmva, self->c.hmva + 4096, 4096)),
+		cb_plain(cb_dma(SPYRE_CB_DMAX, self->c.dmva + 8192, self->c.dmva, 4096)),
+		cb_plain(cb_dma(SPYRE_CB_DMAO, self->c.hmva + 8192, self->c.dmva + 8192, 4096)),
+		cb_plain((struct spyre_cb){ .type = SPYRE_CB_TIMESTAMP, .flags = SPYRE_CB_F_HOST }),
 	};
 	int i;
 
@@ -400,12 +322,12 @@ TEST_F_TIMEOUT(submit, more_than_the_ring_holds, 120)
 		uint32_t count = 1 + (i * 7) % 63;
 
 		for (k = 0; k < count; k++, n++)
-			cb[k] = plain(cb_fill(self->c.dmva + n % 512 * 128, 128, n));
+			cb[k] = cb_plain(cb_fill(self->c.dmva + n % 512 * 128, 128, n));
 		while (limits(self->fd).submits_used >= l.submits_max)
 			usleep(1000);
 		ASSERT_EQ(0, submit(self->fd, cb, count, 0, 0, 0, self->out, i));
 	}
-	cb[0] = plain(cb_dma(SPYRE_CB_DMAO, self->c.hmva, self->c.dmva, 512 * 128));
+	cb[0] = cb_plain(cb_dma(SPYRE_CB_DMAO, self->c.hmva, self->c.dmva, 512 * 128));
 	ASSERT_EQ(0, submit(self->fd, cb, 1, 0, 0, 0, self->out, 1000));
 	ASSERT_EQ(0, sync_wait(self->fd, self->out, 1000, 60000));
 	for (i = n - 512; i < n; i++)
@@ -478,7 +400,7 @@ TEST_F(submit, many_syncobjs)
 TEST_F(submit, chained_across_contexts)
 {
 	struct client other;
-	struct spyre_cb slow = plain(cb_dma(SPYRE_CB_DMAX, self->c.dmva, self->c.dmva + 4096, 1));
+	struct spyre_cb slow = cb_plain(cb_dma(SPYRE_CB_DMAX, self->c.dmva, self->c.dmva + 4096, 1));
 	struct spyre_cb fill, stamp[2];
 	uint32_t theirs, mine = syncobj(self->fd), i;
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,10 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <linux/sync_file.h>
+
+#include <drm.h>
 
 #include "../jobs.h"
 #include "spyre_test.h"
@@ -551,4 +556,80 @@ int wait_log(const char *text)
 		usleep(50000);
 	}
 	return -ETIME;
+}
+
+/* --- SUBMIT ---------------------------------------------------------------------------------- */
+
+uint32_t syncobj(int fd)
+{
+	struct drm_syncobj_create c = {};
+
+	return call(fd, DRM_IOCTL_SYNCOBJ_CREATE, &c) ? 0 : c.handle;
+}
+
+int sync_file(int fd, uint32_t handle, uint64_t point)
+{
+	uint32_t binary = point ? syncobj(fd) : handle;
+	struct drm_syncobj_transfer t = { .src_handle = handle, .dst_handle = binary, .src_point = point };
+	struct drm_syncobj_handle h = {
+		.handle = binary, .flags = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE, .fd = -1,
+	};
+	struct drm_syncobj_destroy d = { .handle = binary };
+	int ret = point ? call(fd, DRM_IOCTL_SYNCOBJ_TRANSFER, &t) : 0;
+
+	if (!ret)
+		ret = call(fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &h);
+	if (point)
+		call(fd, DRM_IOCTL_SYNCOBJ_DESTROY, &d);
+	return ret ? ret : h.fd;
+}
+
+int file_status(int file, struct sync_fence_info *info)
+{
+	struct sync_fence_info own = {};
+	struct sync_file_info f = { .num_fences = 1, .sync_fence_info = (uintptr_t)(info ? info : &own) };
+
+	return ioctl(file, SYNC_IOC_FILE_INFO, &f) ? -errno : f.status;
+}
+
+int file_end(int file, int ms)
+{
+	struct pollfd p = { .fd = file, .events = POLLIN };
+	int status;
+
+	if (poll(&p, 1, ms) != 1)
+		return -EBUSY;
+	status = file_status(file, NULL);
+	return status == 1 ? 0 : status;
+}
+
+int sync_end(int fd, uint32_t handle, uint64_t point, int ms)
+{
+	int file = sync_file(fd, handle, point), ret;
+
+	if (file < 0)
+		return file;
+	ret = file_end(file, ms);
+	close(file);
+	return ret;
+}
+
+int submit(int fd, const struct spyre_cb *cbs, uint32_t n, uint32_t flags, uint32_t in, uint64_t in_point,
+		  uint32_t out, uint64_t out_point)
+{
+	struct drm_spyre_sync from = { .handle = in, .point = in_point };
+	struct drm_spyre_sync to = { .handle = out, .point = out_point };
+	struct drm_spyre_submit s = {
+		.cbs = (uintptr_t)cbs, .cb_count = n, .flags = flags,
+		.in_syncs = (uintptr_t)&from, .in_count = !!in,
+		.out_syncs = (uintptr_t)&to, .out_count = !!out,
+	};
+
+	return call(fd, DRM_IOCTL_SPYRE_SUBMIT, &s);
+}
+
+struct spyre_cb cb_plain(struct spyre_cb cb)
+{
+	cb.flags &= ~(SPYRE_CB_F_RESPONSE | SPYRE_CB_F_INTERRUPT);
+	return cb;
 }

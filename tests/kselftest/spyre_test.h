@@ -98,6 +98,23 @@ struct spyre_cb cb_dma(unsigned int type, uint64_t dst, uint64_t src, uint64_t b
 struct spyre_cb cb_signal_host(uint64_t addr, uint64_t value);
 struct spyre_cb cb_wait_host(uint64_t addr, uint64_t value);
 
+/* A new syncobj; 0: none. */
+uint32_t syncobj(int fd);
+/* A sync_file of the fence of a binary syncobj or of a timeline's point, or -errno. */
+int sync_file(int fd, uint32_t handle, uint64_t point);
+struct sync_fence_info;
+/* 1 signalled, 0 not yet, or the error that the fence has; info: NULL, or filled with its names. */
+int file_status(int file, struct sync_fence_info *info);
+/* What the fence ended with: 0 or its error; -EBUSY when it did not end. */
+int file_end(int file, int ms);
+/* The same of a syncobj's fence. */
+int sync_end(int fd, uint32_t handle, uint64_t point, int ms);
+/* SUBMIT with at most one syncobj (0: none) on each side. */
+int submit(int fd, const struct spyre_cb *cbs, uint32_t n, uint32_t flags, uint32_t in, uint64_t in_point,
+	   uint32_t out, uint64_t out_point);
+/* As SUBMIT takes it: responses and interrupts are the kernel's. */
+struct spyre_cb cb_plain(struct spyre_cb cb);
+
 /* CLOCK_MONOTONIC plus ms. */
 int64_t after_ms(int64_t ms);
 int wait_fence(int fd, uint32_t handle, uint64_t offset, uint64_t value, int64_t timeout);
