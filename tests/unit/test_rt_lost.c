@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A card that loses its memory, or its firmware, under a running program: clear errors, then
- * recovery. */
+/*
+ * What the library makes of what the backend tells: a card that loses its memory, or its firmware,
+ * under a running program (clear errors, then recovery), cards that do not work, how near two are.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -127,6 +129,91 @@ static int slow_scan(void *state, struct rt_card *cards, int max)
 	return n;
 }
 
+/* A card that does not work is not counted, and who opens it is told what to look at. */
+static void only_what_works_counts(void **state)
+{
+	struct spyrert_device_info info;
+	struct spyrert_device *d;
+	int n;
+
+	(void)state;
+	real = lib->be;
+	slow = *real;
+	slow.scan = slow_scan;
+	lib->be = &slow;
+	__atomic_store_n(&card_shows, false, __ATOMIC_RELEASE);
+	OK(spyrert_device_count(lib, &n));
+	assert_int_equal(n, 0);
+	assert_int_equal(spyrert_device_get_info(lib, 0, &info, sizeof(info)), SPYRERT_ERROR_NO_DEVICE);
+	assert_int_equal(spyrert_device_open(lib, 0, &d), SPYRERT_ERROR_NO_DEVICE);
+	assert_non_null(strstr(spyrert_last_error(), "no Spyre card that works"));
+	__atomic_store_n(&card_shows, true, __ATOMIC_RELEASE);
+	OK(spyrert_device_count(lib, &n));
+	assert_int_equal(n, 1);
+	__atomic_store_n(&card_shows, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&scans, 0, __ATOMIC_RELEASE);
+	lib->be = real;
+}
+
+static const char *paths[2];
+static int nodes[2];
+
+static int placed_scan(void *state, struct rt_card *cards, int max)
+{
+	int i;
+
+	if (max < 2 || real->scan(state, cards, max) < 1)
+		return -1;
+	for (i = 0; i < 2; i++) {
+		cards[i] = cards[0];
+		cards[i].number = i;
+		cards[i].works = true;
+		cards[i].info.numa_node = nodes[i];
+		snprintf(cards[i].syspath, sizeof(cards[i].syspath), "%s", paths[i]);
+	}
+	return 2;
+}
+
+/* Under one switch, at one root complex, or further. */
+static void nearness(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		int node;
+		enum spyrert_link link;
+	} cases[] = {
+		{ "/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0/0000:02:00.0/0000:03:00.0",
+		  "/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0/0000:02:01.0/0000:04:00.0", 0,
+		  SPYRERT_LINK_SWITCH },
+		{ "/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0",
+		  "/sys/devices/pci0000:00/0000:00:03.0/0000:02:00.0", 0, SPYRERT_LINK_ROOT },
+		{ "/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0",
+		  "/sys/devices/pci0000:00/0000:00:03.0/0000:02:00.0", 1, SPYRERT_LINK_SYSTEM },
+		{ "/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0",
+		  "/sys/devices/pci0000:80/0000:80:02.0/0000:81:00.0", 0, SPYRERT_LINK_SYSTEM },
+		{ "", "", 0, SPYRERT_LINK_SYSTEM },
+	};
+	enum spyrert_link link;
+	size_t i;
+
+	(void)state;
+	real = lib->be;
+	slow = *real;
+	slow.scan = placed_scan;
+	lib->be = &slow;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		paths[0] = cases[i].a;
+		paths[1] = cases[i].b;
+		nodes[1] = cases[i].node;
+		OK(spyrert_device_topology(lib, 0, 1, &link));
+		assert_int_equal(link, cases[i].link);
+		OK(spyrert_device_topology(lib, 1, 1, &link));
+		assert_int_equal(link, SPYRERT_LINK_SELF);
+	}
+	assert_int_equal(spyrert_device_topology(lib, 0, 2, &link), SPYRERT_ERROR_NO_DEVICE);
+	lib->be = real;
+}
+
 static void *recover(void *arg)
 {
 	return (void *)(intptr_t)spyrert_device_recover(dev, (uintptr_t)arg);
@@ -222,6 +309,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lost_and_recovered),
 		cmocka_unit_test(again_with_two),
+		cmocka_unit_test(only_what_works_counts),
+		cmocka_unit_test(nearness),
 		cmocka_unit_test(recovery_blocks_nobody),
 		cmocka_unit_test(dma_abort),
 		cmocka_unit_test(lost_interrupt),
