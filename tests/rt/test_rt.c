@@ -8,6 +8,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,10 @@
 
 static struct spyrert *lib;
 static struct spyrert_device *dev;
+
+/* What the process had before the library was there. */
+static struct sigaction at_start[NSIG];
+static sigset_t mask_at_start;
 
 /* Fails with the status and a text that contains what is named. */
 #define FAILS(call, want, text)								\
@@ -1483,6 +1488,61 @@ static void threads(void **state)
 	OK(spyrert_stream_destroy(st));
 }
 
+/* Nanoseconds of processor time of this thread. */
+static int64_t thread_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* Who waits sleeps, however long what he waits for takes. */
+static void waiting_is_sleeping(void **state)
+{
+	struct spyrert_stream *st;
+	struct spyrert_event *ev;
+	uint64_t *w;
+	int64_t begin;
+
+	(void)state;
+	OK(spyrert_host_alloc(dev, 128, (void **)&w));
+	*w = 0;
+	OK(spyrert_stream_create(dev, NULL, &st));
+	OK(spyrert_event_create(dev, 0, &ev));
+	OK(spyrert_stream_wait_value(st, w, 1));
+	OK(spyrert_event_record(ev, st));
+	begin = thread_ns();
+	assert_int_equal(spyrert_stream_synchronize(st, SECOND), SPYRERT_ERROR_TIMEOUT);
+	assert_int_equal(spyrert_event_synchronize(ev, SECOND), SPYRERT_ERROR_TIMEOUT);
+	/* Of two seconds. */
+	assert_true(thread_ns() - begin < 500000000);
+	OK(spyrert_host_write_value(dev, w, 1));
+	OK(spyrert_stream_synchronize(st, LONG));
+	OK(spyrert_event_destroy(ev));
+	OK(spyrert_stream_destroy(st));
+	OK(spyrert_host_free(dev, w));
+}
+
+/* What the program does with signals is its own business: nothing here has changed that. */
+static void signals_are_the_programs(void **state)
+{
+	struct sigaction now_set;
+	sigset_t mask;
+	int i;
+
+	(void)state;
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	for (i = 1; i < NSIG; i++) {
+		if (sigaction(i, NULL, &now_set))
+			continue;
+		if (now_set.sa_handler != at_start[i].sa_handler || now_set.sa_flags != at_start[i].sa_flags)
+			fail_msg("the handler of signal %d is another than before spyrert_init()", i);
+		if (sigismember(&mask, i) != sigismember(&mask_at_start, i))
+			fail_msg("signal %d is blocked otherwise than before spyrert_init()", i);
+	}
+}
+
 static void forked_child(void **state)
 {
 	struct spyrert_stream *st;
@@ -1594,7 +1654,12 @@ static void no_growth(void **state)
 
 static int open_card(void **state)
 {
+	int i;
+
 	(void)state;
+	pthread_sigmask(SIG_SETMASK, NULL, &mask_at_start);
+	for (i = 1; i < NSIG; i++)
+		sigaction(i, NULL, &at_start[i]);
 	if (spyrert_init(NULL, &lib) || spyrert_device_open(lib, 0, &dev)) {
 		fprintf(stderr, "%s\n", spyrert_last_error());
 		return -1;
@@ -1642,9 +1707,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(activity),
 		cmocka_unit_test(load_behind_copies),
 		cmocka_unit_test(threads),
+		cmocka_unit_test(waiting_is_sleeping),
 		cmocka_unit_test(forked_child),
 		cmocka_unit_test(isolation),
 		cmocka_unit_test(no_growth),
+		cmocka_unit_test(signals_are_the_programs),
 	};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
