@@ -707,6 +707,37 @@ TEST_F(queue, many_queues)
 	EXPECT_EQ(before.queues_used, limits(self->fd).queues_used);
 }
 
+/*
+ * One context binds more pieces of host memory than a VFIO container has mappings (65535): address
+ * space and page tables alone limit them. The last works, and all go with the file.
+ */
+TEST_F_TIMEOUT(queue, many_bindings, 180)
+{
+	struct baseline before;
+	uint64_t hmva = 0, *p;
+	struct spyre_cb cb;
+	struct queue q;
+	uint32_t h, i;
+	int other;
+
+	baseline_take(&before);
+	other = card_open();
+	ASSERT_GE(other, 0);
+	ASSERT_EQ(0, bo_create(other, 4096, DRM_SPYRE_BO_HOST, &h));
+	for (i = 0; i < 70000; i++)
+		ASSERT_EQ(0, vm_map(other, h, 0, 0, &hmva)) TH_LOG("binding %u", i);
+	p = bo_map(other, h, 4096, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, p);
+	ASSERT_EQ(0, queue_open(other, 64, 1, &q));
+	cb = cb_signal_host(hmva + 8, 0x1234);
+	ASSERT_EQ(0, queue_wait(&q, queue_submit(&q, &cb), WAIT_MS));
+	EXPECT_EQ(0x1234, p[1]);
+	munmap(p, 4096);
+	queue_unmap(&q);
+	close(other);
+	EXPECT_EQ(0, back_to_baseline(&before));
+}
+
 /* Mappings do not go to a child; the descriptor does. */
 TEST_F(queue, fork_has_no_mappings)
 {
