@@ -10,9 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <linux/netlink.h>
 
 #include "kselftest_harness.h"
 
@@ -254,6 +258,17 @@ TEST_F(image, protocol_too_new)
 	ASSERT_EQ(0, save_stub(self->buf, (SPYRE_PROTO_MAJOR + 1) << 16, SPYRE_STATE_ONLINE));
 	EXPECT_NE(0, driver_file("bind"));
 	EXPECT_TRUE(log_has("firmware is too new for this driver"));
+}
+
+/* One that only knows more is taken: what is wrong with this one is that it does nothing. */
+TEST_F(image, protocol_newer_minor)
+{
+	ASSERT_EQ(0, write_file(PARAM "mbox_timeout_ms", "300"));
+	ASSERT_EQ(0, save_stub(self->buf, SPYRE_PROTO_MAJOR << 16 | 0xffff, SPYRE_STATE_ONLINE));
+	EXPECT_NE(0, driver_file("bind"));
+	EXPECT_TRUE(log_has("did not answer command"));
+	EXPECT_FALSE(log_has("too new"));
+	ASSERT_EQ(0, write_file(PARAM "mbox_timeout_ms", "3000"));
 }
 
 TEST_F(image, missing)
@@ -539,6 +554,23 @@ TEST_F_TIMEOUT(fault, suspend, 120)
 	EXPECT_EQ(0, queue_goes_on(&self->q));
 }
 
+/* A job that never ends is no reason not to sleep: it is lost, and its owner is told. */
+TEST_F_TIMEOUT(fault, suspend_with_a_job_that_runs, 120)
+{
+	struct drm_spyre_queue_id id = { .queue = self->q.id };
+	struct spyre_cb endless;
+	uint32_t entry;
+
+	ASSERT_EQ(0, job_load(self->fd, &self->q, JOB_ENDLESS, NULL, &endless));
+	entry = queue_submit(&self->q, &endless);
+	EXPECT_EQ(-ETIME, queue_wait(&self->q, entry, 500));
+	ASSERT_EQ(entry + 1, self->q.status->fetched);
+	ASSERT_EQ(0, suspend_and_resume());
+	EXPECT_EQ(SPYRE_ERR_RESET, queue_wait(&self->q, entry, WAIT_MS));
+	ASSERT_EQ(0, call(self->fd, DRM_IOCTL_SPYRE_QUEUE_RESET, &id));
+	EXPECT_EQ(0, queue_goes_on(&self->q));
+}
+
 /* A card that does not come back from suspend gets a reset of its function before it is given up. */
 TEST_F_TIMEOUT(fault, resume_fails, 120)
 {
@@ -579,6 +611,73 @@ TEST_F_TIMEOUT(fault, lost_interrupts, 90)
 		queue_submit(&self->q, &cb);
 		ASSERT_EQ(0, wait_queue(self->fd, self->q.id, i + 1, after_ms(WAIT_MS)));
 	}
+}
+
+/* "waits missed" of the counters. */
+static int waits_missed(void)
+{
+	char buf[4096], *at;
+
+	if (read_file(debugfs_path("counters"), buf, sizeof(buf)))
+		return -1;
+	at = strstr(buf, "waits missed ");
+	return at ? atoi(at + strlen("waits missed ")) : -1;
+}
+
+struct releaser {
+	struct queue *q;
+	volatile uint64_t *word;
+};
+
+static void *release_later(void *arg)
+{
+	struct releaser *r = arg;
+
+	usleep(300000);
+	*r->word = 1;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	*r->q->doorbell = r->q->tail;
+	return NULL;
+}
+
+/*
+ * Somebody sleeps when what he waits for comes without its interrupt: he sees it soon, and it is
+ * counted. With one vector for all, an answer of the mailbox may wake him in between; hence more
+ * than one try.
+ */
+TEST_F_TIMEOUT(fault, missed_interrupt_is_counted, 120)
+{
+	struct releaser r = { .q = &self->q };
+	int missed = waits_missed(), i;
+	struct spyre_cb cb;
+	pthread_t thread;
+	int64_t begin;
+	uint64_t hmva;
+	uint32_t h;
+
+	ASSERT_GE(missed, 0);
+	/* The ends of scrubs are interrupts, too. */
+	ASSERT_EQ(0, wait_scrubbed());
+	ASSERT_EQ(0, bo_create(self->fd, 4096, DRM_SPYRE_BO_HOST, &h));
+	ASSERT_EQ(0, vm_map(self->fd, h, 0, 0, &hmva));
+	r.word = bo_map(self->fd, h, 4096, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, r.word);
+	ASSERT_EQ(0, write_file(self->inject, "lost-event 1000"));
+	cb = cb_wait_host(hmva, 1);
+	cb.flags |= SPYRE_CB_F_INTERRUPT;
+	for (i = 0; i < 10 && waits_missed() == missed; i++) {
+		*r.word = 0;
+		queue_submit(&self->q, &cb);
+		begin = after_ms(0);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, release_later, &r));
+		EXPECT_EQ(0, wait_queue(self->fd, self->q.id, i + 1, after_ms(WAIT_MS)));
+		/* The longest sleep is 160 ms; the rest is for a slow machine. */
+		EXPECT_LT(after_ms(0) - begin, 5000 * 1000000ll);
+		pthread_join(thread, NULL);
+	}
+	EXPECT_EQ(missed + 1, waits_missed());
+	ASSERT_EQ(0, write_file(self->inject, "lost-event 0"));
+	munmap((void *)r.word, 4096);
 }
 
 TEST_F_TIMEOUT(fault, lost_response_blocks, 90)
@@ -628,6 +727,57 @@ TEST_F_TIMEOUT(fault, ladder, 120)
 	EXPECT_EQ(SPYRE_STATE_ONLINE, d.state);
 	EXPECT_EQ(d.reset_generation, self->q.status->generation);
 	close(fd);
+}
+
+/* What operators' daemons listen to; the test's end closes it. */
+static int uevents(void)
+{
+	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	struct timeval limit = { .tv_sec = 1 };
+	int s = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+
+	if (s < 0 || setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) ||
+	    bind(s, (struct sockaddr *)&addr, sizeof(addr)))
+		return -1;
+	return s;
+}
+
+/* One of the card's node has come whose variables contain @text. */
+static bool uevent_came(int s, const char *text)
+{
+	char buf[4096];
+	ssize_t n, i;
+
+	while ((n = recv(s, buf, sizeof(buf) - 1, 0)) > 0) {
+		buf[n] = 0;
+		if (!strstr(buf, "/accel/accel"))
+			continue;
+		for (i = 0; i < n; i += strlen(buf + i) + 1)
+			if (!strcmp(buf + i, text))
+				return true;
+	}
+	return false;
+}
+
+/* Reset upon reset helps nobody: the card is turned off, who watches is told, a bind helps. */
+TEST_F_TIMEOUT(fault, reset_storm, 120)
+{
+	int i, events = uevents();
+	uint32_t h;
+
+	ASSERT_GE(events, 0);
+	for (i = 0; i < 10 && !log_has("too many resets"); i++)
+		ASSERT_EQ(0, write_file(debugfs_path("reset"), "function"));
+	EXPECT_TRUE(log_has("too many resets"));
+	EXPECT_GT(i, 3);
+	EXPECT_TRUE(log_has("card is off"));
+	EXPECT_TRUE(uevent_came(events, "WEDGED=rebind"));
+	EXPECT_EQ(-ENODEV, bo_create(self->fd, 4096, DRM_SPYRE_BO_HOST, &h));
+	EXPECT_EQ(SPYRE_QUEUE_LOST, self->q.status->state);
+	EXPECT_EQ(-ENODEV, card_works());
+	ASSERT_EQ(0, driver_file("unbind"));
+	ASSERT_EQ(0, driver_file("bind"));
+	EXPECT_EQ(0, card_works());
 }
 
 TEST_HARNESS_MAIN
