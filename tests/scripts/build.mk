@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: MIT
 CHECK_HOST += tests/scripts/test_scripts,$(B)
 CHECK_HOST += tests/scripts/test_stack
+CHECK_HOST += tests/scripts/test_pitfalls
