@@ -66,6 +66,6 @@ CHECK_UNIT += $(B)/tests/unit/test_rt_model $(B)/tests/unit/test_rt_tsan $(B)/te
 CHECK_UNIT += tests/rt/sparse
 CHECK_RT := $(B)/tests/rt/test_rt $(B)/tests/rt/test_reset
 CHECK_DEPS += $(CHECK_RT)
-CHECK_VM += $(CHECK_RT) tests/rt/test_smi_reset,$(B)
+CHECK_VM += $(CHECK_RT) tests/rt/test_smi_reset,$(B) tests/rt/test_smi_users,$(B)
 -include $(rt_tsan_obj:.o=.d) $(B)/tests/unit/obj/test_rt_tsan.d
 -include $(B)/tests/rt/test_rt.d $(B)/tests/rt/test_reset.d $(B)/tests/unit/obj/test_rt_model.d
