@@ -6,7 +6,8 @@
 KST_DIR := $(B)/tests/kselftest
 KST_SRC := $(SPYRE_CACHE)/kernel/stock/source/tools/testing/selftests
 KST_DRM := $(shell pkg-config --cflags libdrm)
-KST := spyre_uapi spyre_queue spyre_life spyre_buffers spyre_fw spyre_submit spyre_isolation
+# They share a machine. spyre_fw comes last: for a minute its restarts use up what the driver allows.
+KST := spyre_uapi spyre_queue spyre_life spyre_buffers spyre_submit spyre_isolation spyre_fw
 
 $(KST_DIR)/%.o: tests/kselftest/%.c tests/kselftest/spyre_test.h include/uapi/drm/spyre_accel.h | $(KERNEL_READY)
 	$(call say,CC,$@)
