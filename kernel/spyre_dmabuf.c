@@ -120,11 +120,24 @@ out:
 	return ret;
 }
 
-/* bo_lock is held. */
+/*
+ * bo_lock is held. Exporters may keep the mapping for as long as there is an attachment, as udmabuf
+ * does: it goes as well.
+ */
 void spyre_dmabuf_off_bus(struct spyre_bo *bo)
 {
 	dma_buf_unmap_attachment_unlocked(bo->base.import_attach, bo->sgt, bo->dma_dir);
 	bo->sgt = NULL;
+	dma_buf_detach(bo->import_buf, bo->base.import_attach);
+	bo->base.import_attach = NULL;
+}
+
+/* With the buffer, no lock held: it may be the exporter's last reference. */
+void spyre_dmabuf_put(struct spyre_bo *bo)
+{
+	if (bo->base.import_attach)
+		dma_buf_detach(bo->import_buf, bo->base.import_attach);
+	dma_buf_put(bo->import_buf);
 }
 
 /**
@@ -159,8 +172,9 @@ struct drm_gem_object *spyre_dmabuf_import(struct drm_device *drm, struct dma_bu
 		dma_buf_detach(buf, attach);
 		return ERR_CAST(bo);
 	}
-	/* Given back by drm_prime_gem_destroy(). */
+	/* Given back by spyre_dmabuf_put(). */
 	get_dma_buf(buf);
+	bo->import_buf = buf;
 	bo->base.import_attach = attach;
 	bo->base.resv = buf->resv;
 	bo->flags = DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORT;

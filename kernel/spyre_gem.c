@@ -14,7 +14,6 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include <drm/drm_prime.h>
 #include <drm/drm_vma_manager.h>
 
 #include "spyre_ctx.h"
@@ -67,7 +66,7 @@ static void host_free(struct spyre_device *sdev, struct spyre_bo *bo)
 	host_unmap(sdev, bo);
 	mutex_unlock(&sdev->bo_lock);
 	if (bo->kind == SPYRE_KIND_IMPORT) {
-		drm_prime_gem_destroy(&bo->base, NULL);
+		spyre_dmabuf_put(bo);
 	} else if (bo->kind == SPYRE_KIND_USER) {
 		user_put_pages(sdev, bo);
 	} else {

@@ -51,6 +51,7 @@ struct spyre_chunk {
  * @color: pages before its first in that one's 2 MiB page, so that large pages can be bound as such
  * @mm: USER: whose pages, and who they are charged to; NULL: none yet
  * @sgt: IMPORT: the exporter's mapping for DMA; as @on_bus
+ * @import_buf: IMPORT: the dma-buf, a reference
  * @dummy: zeroed page for mappings by dma-buf of a card that is away; set once
  */
 struct spyre_bo {
@@ -75,6 +76,7 @@ struct spyre_bo {
 	u32 color;
 	struct mm_struct *mm;
 	struct sg_table *sgt;
+	struct dma_buf *import_buf;
 	struct page *dummy;
 };
 
