@@ -405,6 +405,16 @@ static void multiply(struct core *c, struct corelet *cl, const struct job_insn *
 
 static void run_unit(struct core *c, unsigned int index);
 
+/* The instruction that a unit is at when it has gone as far as it can; NULL: it has ended. */
+static const struct job_insn *stands_at(struct core *c, unsigned int index)
+{
+	struct unit *u = &c->unit[index];
+
+	if (c->ready & c->live & 1u << index)
+		run_unit(c, index);
+	return u->state == UNIT_LIVE ? &u->s.insns[u->s.pc] : NULL;
+}
+
 /*
  * Spares the way through the FIFO: if PT is about to take just these n words, it takes them where they lie.
  * False: they must go through the FIFO.
@@ -419,9 +429,8 @@ static bool feed_pt(struct core *c, unsigned int corelet, unsigned int fifo, con
 	if (fifo != SPYRE_FIFO_LXLU_PT && fifo != SPYRE_FIFO_LXLU_PTW && fifo != SPYRE_FIFO_L0LU_PT &&
 	    fifo != SPYRE_FIFO_L0LU_PTW)
 		return false;
-	if (c->ready & c->live & 1u << index)
-		run_unit(c, index);
-	if (pt->state != UNIT_LIVE || cl->fifo[fifo].count)
+	i = stands_at(c, index);
+	if (!i || cl->fifo[fifo].count)
 		return false;
 	if (fifo == SPYRE_FIFO_LXLU_PTW || fifo == SPYRE_FIFO_L0LU_PTW) {
 		if (n != 64 || !cl->nldw || cl->ldw[0].fifo != fifo)
@@ -430,7 +439,6 @@ static bool feed_pt(struct core *c, unsigned int corelet, unsigned int fifo, con
 		c->ready |= 1u << index;
 		return true;
 	}
-	i = &pt->s.insns[pt->s.pc];
 	if (i->op != SPYRE_OP_PT_MM || i->d != fifo || i->n != n || pt->done || cl->tile_fmt[i->a] != i->b ||
 	    cl->tile_pending[i->a])
 		return false;
@@ -555,11 +563,9 @@ static uint8_t *store_at(struct core *c, unsigned int corelet, unsigned int fifo
 
 	if (isa_fifos[fifo].reader != SPYRE_UNIT_LXSU || c->cl[corelet].fifo[fifo].count)
 		return NULL;
-	if (c->ready & c->live & 1u << index)
-		run_unit(c, index);
-	if (su->state != UNIT_LIVE || c->cl[corelet].fifo[fifo].count)
+	i = stands_at(c, index);
+	if (!i || c->cl[corelet].fifo[fifo].count)
 		return NULL;
-	i = &su->s.insns[su->s.pc];
 	if (i->op != SPYRE_OP_ST || i->d != fifo || i->imm != (int)WORD || su->done == i->n)
 		return NULL;
 	addr = seq_local_addr(&su->s, i);
@@ -591,7 +597,7 @@ static uint32_t stream_run(struct core *c, unsigned int corelet, const struct jo
 	struct corelet *cl = &c->cl[corelet];
 	const void *from[3] = { src[0], src[1], src[2] };
 	uint32_t done = 0, m;
-	uint8_t *p;
+	uint8_t *lx, *p;
 
 	/* A part of the slice at a time: what is left of it is looked at in between. */
 	if (n > SLICE / 4 / WORD)
@@ -608,21 +614,21 @@ static uint32_t stream_run(struct core *c, unsigned int corelet, const struct jo
 		}
 		if (!m)
 			break;
-		p = store_at(c, corelet, to, &m);
+		lx = store_at(c, corelet, to, &m);
 		/* Stores that overlap what is loaded see the order of the FIFOs, unless they fall on the same words. */
-		if (p && fed && p != fed + done * (size_t)WORD && p < fed + n * (size_t)WORD && fed < p + m * (size_t)WORD)
-			p = NULL;
-		if (p) {
-			lx_write(c, (uint64_t)(p - c->lx), m * (uint64_t)WORD, true);
-			c->soc->vec->stream[i->op](p, from, packed, (uint32_t)i->imm2 >> 24, m);
+		if (lx && fed && lx != fed + done * (size_t)WORD && lx < fed + n * (size_t)WORD &&
+		    fed < lx + m * (size_t)WORD)
+			lx = NULL;
+		if (lx)
+			lx_write(c, (uint64_t)(lx - c->lx), m * (uint64_t)WORD, true);
+		p = lx ? lx : fifo_room(&cl->fifo[to], m, &m);
+		if (!m)
+			break;
+		c->soc->vec->stream[i->op](p, from, packed, (uint32_t)i->imm2 >> 24, m);
+		if (lx)
 			stored(c, corelet, m);
-		} else {
-			p = fifo_room(&cl->fifo[to], m, &m);
-			if (!m)
-				break;
-			c->soc->vec->stream[i->op](p, from, packed, (uint32_t)i->imm2 >> 24, m);
+		else
 			pushed(c, corelet, to, m);
-		}
 		for (k = 0; k < 3; k++)
 			if ((packed & 1u << k) && !(fed && opnd[k] - 0x20u == fed_fifo))
 				popped(c, corelet, opnd[k] - 0x20u, m);
@@ -642,11 +648,9 @@ static uint32_t feed_vec(struct core *c, unsigned int corelet, unsigned int fifo
 
 	if ((kind != SPYRE_UNIT_PE && kind != SPYRE_UNIT_SFP) || c->cl[corelet].fifo[fifo].count)
 		return 0;
-	if (c->ready & c->live & 1u << index)
-		run_unit(c, index);
-	if (u->state != UNIT_LIVE || c->cl[corelet].fifo[fifo].count)
+	i = stands_at(c, index);
+	if (!i || c->cl[corelet].fifo[fifo].count)
 		return 0;
-	i = &u->s.insns[u->s.pc];
 	if (i->op < SPYRE_OP_MOV || u->done == i->n)
 		return 0;
 	packed = stream_operands(c->soc, i);
