@@ -175,31 +175,29 @@ static bool ioctl_known(unsigned int cmd)
 	}
 }
 
-/* The core's own ioctls do not know that a file ends with the card's memory. */
-static bool prime_of_lost(struct file *filp, unsigned int cmd)
+/* Also: the core's own ioctls do not know that a file ends with the card's memory. */
+static int ioctl_refused(struct file *filp, unsigned int cmd)
 {
 	struct drm_file *drm_file = filp->private_data;
 	struct spyre_file *file = drm_file->driver_priv;
 	unsigned int nr = DRM_IOCTL_NR(cmd);
 
-	return (nr == DRM_IOCTL_NR(DRM_IOCTL_PRIME_HANDLE_TO_FD) ||
-		nr == DRM_IOCTL_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE)) &&
-	       READ_ONCE(file->sdev->gen) != file->gen;
+	if ((nr == DRM_IOCTL_NR(DRM_IOCTL_PRIME_HANDLE_TO_FD) ||
+	     nr == DRM_IOCTL_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE)) &&
+	    READ_ONCE(file->sdev->gen) != file->gen)
+		return -ENODEV;
+	return ioctl_known(cmd) ? 0 : -EINVAL;
 }
 
 static long spyre_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
-	if (prime_of_lost(filp, cmd))
-		return -ENODEV;
-	return ioctl_known(cmd) ? drm_ioctl(filp, cmd, arg) : -EINVAL;
+	return ioctl_refused(filp, cmd) ?: drm_ioctl(filp, cmd, arg);
 }
 
 #ifdef CONFIG_COMPAT
 static long spyre_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
-	if (prime_of_lost(filp, cmd))
-		return -ENODEV;
-	return ioctl_known(cmd) ? drm_compat_ioctl(filp, cmd, arg) : -EINVAL;
+	return ioctl_refused(filp, cmd) ?: drm_compat_ioctl(filp, cmd, arg);
 }
 #endif
 
