@@ -4,6 +4,7 @@
  * JSON line per figure and round; instructions per control block do not depend on the machine.
  */
 #include "../unit/cardtest.h"
+#include "../unit/counter.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,16 +21,12 @@ static struct ct_queue *q;
 
 static uint64_t instructions(void)
 {
-	struct spyre_counter c[256];
-	size_t n, i;
+	uint64_t v = 0;
 
 	/* The counter is brought up to date when the core goes to sleep. */
 	usleep(20000);
-	n = spyre_card_counters(card->card, c, 256);
-	for (i = 0; i < n && i < 256; i++)
-		if (!strcmp(c[i].name, "mcu-instructions"))
-			return c[i].value;
-	return 0;
+	find_counter(card->card, "mcu-instructions", &v);
+	return v;
 }
 
 static void print(const char *figure, double value, const char *unit)

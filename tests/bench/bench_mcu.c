@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../unit/counter.h"
 #include "../unit/rv32.h"
 #include "inproc.h"
 
@@ -21,13 +22,10 @@ static double now(void)
 
 static uint64_t instructions(struct spyre_card *card)
 {
-	struct spyre_counter c[64];
-	size_t n = spyre_card_counters(card, c, 64), i;
+	uint64_t v = 0;
 
-	for (i = 0; i < n && i < 64; i++)
-		if (!strcmp(c[i].name, "mcu-instructions"))
-			return c[i].value;
-	return 0;
+	find_counter(card, "mcu-instructions", &v);
+	return v;
 }
 
 int main(void)

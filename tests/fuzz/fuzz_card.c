@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "../unit/cardtest.h"
+#include "../unit/counter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -528,13 +529,11 @@ static void setup(void)
 
 static uint64_t counter(const char *name)
 {
-	struct spyre_counter c[256];
-	size_t n = spyre_card_counters(card->card, c, 256), i;
+	uint64_t v = 0;
 
-	for (i = 0; i < n && i < 256; i++)
-		if (!strcmp(c[i].name, name))
-			return c[i].value;
-	return 0;
+	if (!find_counter(card->card, name, &v))
+		fail("no such counter", 0);
+	return v;
 }
 
 static void check_alive(void)

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "card.h"
+#include "counter.h"
 #include "inproc.h"
 #include "rv32.h"
 
@@ -104,14 +105,11 @@ static inline uint64_t now_ms(void)
 
 static inline uint64_t counter(struct fix *f, const char *name)
 {
-	struct spyre_counter c[1024];
-	size_t n = spyre_card_counters(f->card, c, 1024), i;
+	uint64_t v = 0;
 
-	for (i = 0; i < n; i++)
-		if (!strcmp(c[i].name, name))
-			return c[i].value;
-	fail_msg("no counter named %s", name);
-	return 0;
+	if (!find_counter(f->card, name, &v))
+		fail_msg("no counter named %s", name);
+	return v;
 }
 
 static inline void stop_core(struct fix *f)

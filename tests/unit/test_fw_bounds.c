@@ -5,6 +5,7 @@
  * The figures are printed; instructions do not depend on the machine.
  */
 #include "cardtest.h"
+#include "counter.h"
 #include "card.h"
 
 #include <stdarg.h>
@@ -37,14 +38,11 @@ static int setup(void **state)
 
 static uint64_t counter(const char *name)
 {
-	struct spyre_counter c[256];
-	size_t n = spyre_card_counters(card->card, c, 256), i;
+	uint64_t v = 0;
 
-	for (i = 0; i < n && i < 256; i++)
-		if (!strcmp(c[i].name, name))
-			return c[i].value;
-	fail_msg("no counter %s", name);
-	return 0;
+	if (!find_counter(card->card, name, &v))
+		fail_msg("no counter %s", name);
+	return v;
 }
 
 /* Every test ends by this: its longest turn, and that nothing was found inconsistent. */
