@@ -225,39 +225,6 @@ static bool ends(struct queue *q, const struct spyre_cb *cb, uint32_t status, ui
 	return !status || !reset(q);
 }
 
-/* Puts a job that the attacker built into segment 7 and makes the control block that runs it. */
-static int load(struct own *o, struct spyreprog_job *job, struct spyre_cb *cb)
-{
-	uint32_t host, dev;
-	uint64_t hmva, dmva;
-	struct spyre_cb copy;
-	void *data, *p;
-	size_t size;
-	int ret;
-
-	ret = spyreprog_job_finish(job, &data, &size);
-	if (ret)
-		fprintf(stderr, "# %s\n", spyreprog_job_error(job));
-	spyreprog_job_free(job);
-	MUST(!ret && size <= PAGE2M);
-	MUST(!bo_create(o->fd, PAGE2M, DRM_SPYRE_BO_HOST, &host));
-	MUST(!bo_create(o->fd, PAGE2M, DRM_SPYRE_BO_DEVICE, &dev));
-	MUST(!vm_map(o->fd, host, 0, 0, &hmva));
-	MUST(!vm_map(o->fd, dev, 0, 7, &dmva));
-	p = bo_map(o->fd, host, PAGE2M, PROT_READ | PROT_WRITE);
-	MUST(p);
-	memcpy(p, data, size);
-	free(data);
-	munmap(p, PAGE2M);
-	copy = cb_dma(SPYRE_CB_DMAI, dmva, hmva, (size + 127) & ~127ull);
-	MUST(!queue_wait(&o->q, queue_submit(&o->q, &copy), WAIT_MS));
-	*cb = (struct spyre_cb){
-		.type = SPYRE_CB_COMPUTE, .flags = SPYRE_CB_F_RESPONSE | SPYRE_CB_F_BARRIER,
-	};
-	cb->u.compute.bootaddr = dmva;
-	return 0;
-}
-
 /* --- Addresses of another context --------------------------------------------------------- */
 
 static int copy_by_address(const struct target *t)
@@ -873,7 +840,7 @@ static int read_lx(const struct target *t)
 
 	(void)t;
 	MUST(!own_open(&o));
-	MUST(!load(&o, lx_job(o.dmva, false), &cb));
+	MUST(!job_put(o.fd, &o.q, lx_job(o.dmva, false), NULL, &cb));
 	/* What the last job left, which was not one of its own. */
 	cb.flags |= SPYRE_CB_F_KEEP_LX;
 	MUST(ends(&o.q, &cb, SPYRE_ERR_LX_LOST, 0));
@@ -900,7 +867,7 @@ static int write_lx(const struct target *t)
 	MUST(!own_open(&o));
 	fill = cb_fill(o.dmva, PAGE2M, 0xbad);
 	MUST(ends(&o.q, &fill, SPYRE_OK, 0));
-	MUST(!load(&o, lx_job(o.dmva, true), &cb));
+	MUST(!job_put(o.fd, &o.q, lx_job(o.dmva, true), NULL, &cb));
 	MUST(ends(&o.q, &cb, SPYRE_OK, 0));
 	return 0;
 }
@@ -912,8 +879,8 @@ TEST_F(iso, scratchpad)
 	uint64_t at = self->t.dmva;
 	uint32_t n = 2 * LX_WORDS * 128;
 
-	ASSERT_EQ(0, load(&v, lx_job(at, true), &write));
-	ASSERT_EQ(0, load(&v, lx_job(at + 2 * MB, false), &keep));
+	ASSERT_EQ(0, job_put(v.fd, &v.q, lx_job(at, true), NULL, &write));
+	ASSERT_EQ(0, job_put(v.fd, &v.q, lx_job(at + 2 * MB, false), NULL, &keep));
 	keep.flags |= SPYRE_CB_F_KEEP_LX;
 	/* The secret is in LX, and a job that is allowed to sees it there. */
 	out = cb_fill(at + 2 * MB, n, 1);
@@ -942,7 +909,7 @@ static int read_registers(const struct target *t)
 
 	(void)t;
 	MUST(!own_open(&o));
-	MUST(!load(&o, registers_job(o.dmva, o.dmva + MB, false), &cb));
+	MUST(!job_put(o.fd, &o.q, registers_job(o.dmva, o.dmva + MB, false), NULL, &cb));
 	fill = cb_fill(o.dmva + MB, 4096, 1);
 	MUST(ends(&o.q, &fill, SPYRE_OK, 0));
 	MUST(ends(&o.q, &cb, SPYRE_OK, 0));
@@ -957,7 +924,7 @@ TEST_F(iso, core_registers)
 	struct own v = { .fd = self->fd, .q = self->q };
 	struct spyre_cb cb;
 
-	ASSERT_EQ(0, load(&v, registers_job(self->t.dmva, self->t.dmva + 2 * MB, true), &cb));
+	ASSERT_EQ(0, job_put(v.fd, &v.q, registers_job(self->t.dmva, self->t.dmva + 2 * MB, true), NULL, &cb));
 	ASSERT_TRUE(ends(&v.q, &cb, SPYRE_OK, 0));
 	EXPECT_EQ(0, attack(read_registers, &self->t));
 	/* Its job stored the registers over a part of what VICTIM_IS_WELL() looks at. */
@@ -1000,7 +967,7 @@ static int use_weights(const struct target *t)
 
 	(void)t;
 	MUST(!own_open(&o));
-	MUST(!load(&o, weights_job(o.dmva, false), &cb));
+	MUST(!job_put(o.fd, &o.q, weights_job(o.dmva, false), NULL, &cb));
 	i = queue_submit(&o.q, &cb);
 	MUST(queue_wait(&o.q, i, WAIT_MS) == SPYRE_ERR_PROGRAM);
 	MUST(o.q.response[i].err_code == SPYRE_PE_TILE);
@@ -1013,7 +980,7 @@ TEST_F(iso, weights)
 	struct spyre_cb cb;
 
 	/* With its own load the same job works. */
-	ASSERT_EQ(0, load(&v, weights_job(self->t.dmva, true), &cb));
+	ASSERT_EQ(0, job_put(v.fd, &v.q, weights_job(self->t.dmva, true), NULL, &cb));
 	ASSERT_TRUE(ends(&v.q, &cb, SPYRE_OK, 0));
 	self->q = v.q;
 	EXPECT_EQ(0, attack(use_weights, &self->t));

@@ -356,9 +356,8 @@ static struct spyreprog_job *build_job(enum job_kind kind)
 	return NULL;
 }
 
-int job_load(int fd, struct queue *q, enum job_kind kind, const uint64_t symbols[2], struct spyre_cb *cb)
+int job_put(int fd, struct queue *q, struct spyreprog_job *job, const uint64_t symbols[2], struct spyre_cb *cb)
 {
-	struct spyreprog_job *job = build_job(kind);
 	struct spyre_cb copy;
 	uint32_t host, dev;
 	uint64_t hmva, dmva, *p;
@@ -372,6 +371,10 @@ int job_load(int fd, struct queue *q, enum job_kind kind, const uint64_t symbols
 	spyreprog_job_free(job);
 	if (ret)
 		return -EINVAL;
+	if (size > MB) {
+		free(data);
+		return -EFBIG;
+	}
 	ret = bo_create(fd, PAGE2M, DRM_SPYRE_BO_HOST, &host);
 	if (!ret)
 		ret = bo_create(fd, PAGE2M, DRM_SPYRE_BO_DEVICE, &dev);
@@ -400,6 +403,11 @@ int job_load(int fd, struct queue *q, enum job_kind kind, const uint64_t symbols
 	cb->u.compute.symbols = symbols ? hmva + MB : 0;
 	cb->u.compute.nsymbols = symbols ? 2 : 0;
 	return ret;
+}
+
+int job_load(int fd, struct queue *q, enum job_kind kind, const uint64_t symbols[2], struct spyre_cb *cb)
+{
+	return job_put(fd, q, build_job(kind), symbols, cb);
 }
 
 struct spyre_cb cb_nop(void)

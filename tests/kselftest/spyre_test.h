@@ -91,6 +91,9 @@ int queue_wait(struct queue *q, uint32_t entry, unsigned int ms);
  * for JOB_COPY, else unused. 0 or -errno, or enum spyre_status of the copy.
  */
 int job_load(int fd, struct queue *q, enum job_kind kind, const uint64_t symbols[2], struct spyre_cb *cb);
+/* The same of a job of the test's own, of at most 1 MiB, which is freed. symbols: two, or NULL. */
+struct spyreprog_job;
+int job_put(int fd, struct queue *q, struct spyreprog_job *job, const uint64_t symbols[2], struct spyre_cb *cb);
 
 struct spyre_cb cb_nop(void);
 struct spyre_cb cb_fill(uint64_t dst, uint64_t bytes, uint64_t pattern);
