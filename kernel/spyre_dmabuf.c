@@ -95,31 +95,6 @@ static int import_chunks(struct spyre_device *sdev, struct spyre_bo *bo)
 	return 0;
 }
 
-static int import_on_bus(struct spyre_device *sdev, struct spyre_bo *bo)
-{
-	int ret = -ENODEV;
-
-	mutex_lock(&sdev->bo_lock);
-	if (sdev->gone)
-		goto out;
-	bo->sgt = dma_buf_map_attachment_unlocked(bo->base.import_attach, bo->dma_dir);
-	if (IS_ERR(bo->sgt)) {
-		ret = PTR_ERR(bo->sgt);
-		bo->sgt = NULL;
-		goto out;
-	}
-	ret = import_chunks(sdev, bo);
-	if (ret) {
-		spyre_dmabuf_off_bus(bo);
-		goto out;
-	}
-	bo->on_bus = true;
-	list_add(&bo->link, &sdev->bos);
-out:
-	mutex_unlock(&sdev->bo_lock);
-	return ret;
-}
-
 /*
  * bo_lock is held. Exporters may keep the mapping for as long as there is an attachment, as udmabuf
  * does: it goes as well.
@@ -130,6 +105,23 @@ void spyre_dmabuf_off_bus(struct spyre_bo *bo)
 	bo->sgt = NULL;
 	dma_buf_detach(bo->import_buf, bo->base.import_attach);
 	bo->base.import_attach = NULL;
+}
+
+/* bo_lock is held. */
+int spyre_dmabuf_on_bus(struct spyre_device *sdev, struct spyre_bo *bo)
+{
+	int ret;
+
+	bo->sgt = dma_buf_map_attachment_unlocked(bo->base.import_attach, bo->dma_dir);
+	if (IS_ERR(bo->sgt)) {
+		ret = PTR_ERR(bo->sgt);
+		bo->sgt = NULL;
+		return ret;
+	}
+	ret = import_chunks(sdev, bo);
+	if (ret)
+		spyre_dmabuf_off_bus(bo);
+	return ret;
 }
 
 /* With the buffer, no lock held: it may be the exporter's last reference. */
@@ -178,7 +170,7 @@ struct drm_gem_object *spyre_dmabuf_import(struct drm_device *drm, struct dma_bu
 	bo->base.import_attach = attach;
 	bo->base.resv = buf->resv;
 	bo->flags = DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORT;
-	ret = import_on_bus(sdev, bo);
+	ret = spyre_bo_on_bus(sdev, bo);
 	if (ret) {
 		spyre_bo_put(bo);
 		return ERR_PTR(ret);

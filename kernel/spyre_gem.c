@@ -28,20 +28,22 @@
 
 /* --- Host memory ---------------------------------------------------------------------------- */
 
+static void unmap_chunks(struct spyre_device *sdev, struct spyre_bo *bo, u32 n)
+{
+	while (n--)
+		dma_unmap_page(&sdev->pdev->dev, bo->chunks[n].dma,
+			       (size_t)bo->chunks[n].npages << PAGE_SHIFT, bo->dma_dir);
+}
+
 static void host_unmap(struct spyre_device *sdev, struct spyre_bo *bo)
 {
-	u32 i;
-
 	lockdep_assert_held(&sdev->bo_lock);
 	if (!bo->on_bus)
 		return;
-	if (bo->kind == SPYRE_KIND_IMPORT) {
+	if (bo->kind == SPYRE_KIND_IMPORT)
 		spyre_dmabuf_off_bus(bo);
-	} else {
-		for (i = 0; i < bo->nchunks; i++)
-			dma_unmap_page(&sdev->pdev->dev, bo->chunks[i].dma,
-				       (size_t)bo->chunks[i].npages << PAGE_SHIFT, bo->dma_dir);
-	}
+	else
+		unmap_chunks(sdev, bo, bo->nchunks);
 	bo->on_bus = false;
 	list_del_init(&bo->link);
 }
@@ -119,25 +121,19 @@ static int host_get_pages(struct spyre_device *sdev, struct spyre_bo *bo, u32 wa
 	return 0;
 }
 
-static int host_map(struct spyre_device *sdev, struct spyre_bo *bo)
+static int map_chunks(struct spyre_device *sdev, struct spyre_bo *bo)
 {
 	struct device *dev = &sdev->pdev->dev;
-	int ret = 0;
 	u32 i;
 
-	mutex_lock(&sdev->bo_lock);
-	if (sdev->gone) {
-		ret = -ENODEV;
-		goto out;
-	}
 	for (i = 0; i < bo->nchunks; i++) {
 		struct spyre_chunk *c = &bo->chunks[i];
 
 		c->dma = dma_map_page(dev, bo->pages[c->first], 0,
 				      (size_t)c->npages << PAGE_SHIFT, bo->dma_dir);
 		if (dma_mapping_error(dev, c->dma)) {
-			ret = -ENOMEM;
-			break;
+			unmap_chunks(sdev, bo, i);
+			return -ENOMEM;
 		}
 		/*
 		 * Both sides poll words in these pages: bounce buffers or cache flushes cannot
@@ -145,20 +141,26 @@ static int host_map(struct spyre_device *sdev, struct spyre_bo *bo)
 		 */
 		if (dma_need_sync(dev, c->dma)) {
 			drm_err_once(&sdev->drm, "DMA on this machine is not coherent\n");
-			ret = -EOPNOTSUPP;
-			i++;
-			break;
+			unmap_chunks(sdev, bo, i + 1);
+			return -EOPNOTSUPP;
 		}
 	}
-	if (ret) {
-		while (i--)
-			dma_unmap_page(dev, bo->chunks[i].dma,
-				       (size_t)bo->chunks[i].npages << PAGE_SHIFT, bo->dma_dir);
-		goto out;
+	return 0;
+}
+
+/* Host memory of any kind becomes known to the card's bus, until removal at the latest. */
+int spyre_bo_on_bus(struct spyre_device *sdev, struct spyre_bo *bo)
+{
+	int ret = -ENODEV;
+
+	mutex_lock(&sdev->bo_lock);
+	if (!sdev->gone)
+		ret = bo->kind == SPYRE_KIND_IMPORT ? spyre_dmabuf_on_bus(sdev, bo) :
+						      map_chunks(sdev, bo);
+	if (!ret) {
+		bo->on_bus = true;
+		list_add(&bo->link, &sdev->bos);
 	}
-	bo->on_bus = true;
-	list_add(&bo->link, &sdev->bos);
-out:
 	mutex_unlock(&sdev->bo_lock);
 	return ret;
 }
@@ -451,7 +453,7 @@ struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum 
 	if (bo->pages && bo->chunks)
 		ret = host_get_pages(sdev, bo, want);
 	if (!ret)
-		ret = host_map(sdev, bo);
+		ret = spyre_bo_on_bus(sdev, bo);
 	if (ret)
 		goto err;
 	return bo;
@@ -618,7 +620,7 @@ int spyre_bo_userptr_ioctl(struct drm_device *drm, void *data, struct drm_file *
 	ret = spyre_enter(sdev, file);
 	if (ret)
 		goto out;
-	ret = host_map(sdev, bo);
+	ret = spyre_bo_on_bus(sdev, bo);
 	if (!ret)
 		ret = drm_gem_handle_create(drm_file, &bo->base, &args->handle);
 	spyre_exit(sdev);

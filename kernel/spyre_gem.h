@@ -114,6 +114,7 @@ struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum 
 				      struct spyre_user *user, bool exempt);
 struct spyre_bo *spyre_bo_create_doorbell(struct spyre_device *sdev, u32 page);
 void spyre_bo_revoke(struct spyre_bo *bo);
+int spyre_bo_on_bus(struct spyre_device *sdev, struct spyre_bo *bo);
 void spyre_bos_off_bus(struct spyre_device *sdev);
 void spyre_zap_mappings(struct spyre_device *sdev);
 void spyre_file_sizes(struct drm_file *drm_file, u64 *device, u64 *host);
