@@ -1174,6 +1174,19 @@ static uint64_t ring_words(const struct tcore *c, unsigned int corelet)
 	return c->ring_next[corelet]->fifo[corelet][SPYRE_FIFO_RING].nw;
 }
 
+/* Traffic of one of the cores. */
+static void get_links(const struct sim *sim, const struct tcore *c, struct spyre_link_counters link[SPYRE_LINKS])
+{
+	const uint64_t words[SPYRE_LINKS] = { c->in_words, c->out_words, ring_words(c, 0), ring_words(c, 1) };
+	const uint64_t ticks[SPYRE_LINKS] = { sim->mni_in, sim->mni_out, sim->link, sim->link };
+	unsigned int k;
+
+	for (k = 0; k < SPYRE_LINKS; k++) {
+		link[k].busy = words[k] * ticks[k];
+		link[k].bytes = words[k] * SPYRE_STICK;
+	}
+}
+
 #if PROFILED
 static bool profile_unit(const struct tunit *u, bool phases, struct spyre_unit_profile *p)
 {
@@ -1211,7 +1224,7 @@ static bool profile(struct sim *sim, const struct spyre_soc_time *time, uint64_t
 	for (m = p->core_mask; m; m &= m - 1) {
 		const struct tcore *c = sim->of[__builtin_ctz(m)];
 		struct spyre_core_profile *q = &p->core[__builtin_ctz(m)];
-
+		struct spyre_link_counters link[SPYRE_LINKS];
 		bool first = c->id == (unsigned int)__builtin_ctz(m);
 
 		q->alike = c->mates;
@@ -1220,15 +1233,14 @@ static bool profile(struct sim *sim, const struct spyre_soc_time *time, uint64_t
 				spyre_soc_profile_free(p);
 				return false;
 			}
-		q->in_bytes = c->in_words * SPYRE_STICK;
-		q->out_bytes = c->out_words * SPYRE_STICK;
-		q->in_busy = c->in_words * sim->mni_in;
-		q->out_busy = c->out_words * sim->mni_out;
+		get_links(sim, c, link);
+		q->in_bytes = link[SPYRE_LINK_IN].bytes;
+		q->out_bytes = link[SPYRE_LINK_OUT].bytes;
+		q->in_busy = link[SPYRE_LINK_IN].busy;
+		q->out_busy = link[SPYRE_LINK_OUT].busy;
 		for (i = 0; i < 2; i++) {
-			uint64_t words = ring_words(c, i);
-
-			q->ring_bytes[i] = words * SPYRE_STICK;
-			q->ring_busy[i] = words * sim->link;
+			q->ring_bytes[i] = link[SPYRE_LINK_CW + i].bytes;
+			q->ring_busy[i] = link[SPYRE_LINK_CW + i].busy;
 		}
 		memcpy(q->bursts, c->bursts, sizeof(q->bursts));
 		memcpy(q->burst_time, c->burst_time, sizeof(q->burst_time));
@@ -1272,16 +1284,7 @@ static struct counts *keep(const struct sim *sim, uint64_t memory_busy)
 		struct core_counts *to = &counts->core[i];
 
 		*to = (struct core_counts){ .alike = c->mates, .macs = c->macs, .unit = q };
-		to->link[SPYRE_LINK_IN].busy = c->in_words * sim->mni_in;
-		to->link[SPYRE_LINK_IN].bytes = c->in_words * SPYRE_STICK;
-		to->link[SPYRE_LINK_OUT].busy = c->out_words * sim->mni_out;
-		to->link[SPYRE_LINK_OUT].bytes = c->out_words * SPYRE_STICK;
-		for (k = 0; k < 2; k++) {
-			uint64_t words = ring_words(c, k);
-
-			to->link[SPYRE_LINK_CW + k].busy = words * sim->link;
-			to->link[SPYRE_LINK_CW + k].bytes = words * SPYRE_STICK;
-		}
+		get_links(sim, c, to->link);
 		for (k = 0; k < T_UNITS; k++) {
 			const struct tunit *u = &c->u[k];
 
