@@ -406,6 +406,7 @@ int epoch_init(struct spyre_card *c, unsigned int nworkers);
 void epoch_free(struct spyre_card *c);
 void worker_online(struct spyre_card *c, struct worker *w);
 void worker_offline(struct spyre_card *c, struct worker *w);
+bool worker_unwaited(struct spyre_card *c, const struct worker *w);	/* nobody waits for it to pass a checkpoint */
 void worker_checkpoint(struct spyre_card *c, struct worker *w);
 void epoch_sync(struct spyre_card *c);	/* waits until no worker uses what it saw before */
 void stopping_begin(struct spyre_card *c);

@@ -45,6 +45,17 @@ static bool soc_checkpoint(void *opaque, unsigned int w)
 	return load_acquire(&c->engine[ENG_COMPUTE].cancel);
 }
 
+static bool soc_keep(void *opaque, unsigned int w, bool *stop)
+{
+	struct spyre_card *c = opaque;
+
+	if (!worker_unwaited(c, &c->epoch.workers[WORKER_SOC + w]))
+		return false;
+	add_relaxed(&c->engine[ENG_COMPUTE].progress, 1);
+	*stop = load_acquire(&c->engine[ENG_COMPUTE].cancel);
+	return true;
+}
+
 static void soc_active(void *opaque, unsigned int w, bool on)
 {
 	struct spyre_card *c = opaque;
@@ -71,6 +82,7 @@ int compute_init(struct spyre_card *c)
 	c->soc_mem.dmva = soc_dmva;
 	c->soc_mem.hmva = soc_hmva;
 	c->soc_mem.checkpoint = soc_checkpoint;
+	c->soc_mem.keep = soc_keep;
 	c->soc_mem.active = soc_active;
 	pthread_mutex_init(&c->stuck_lock, NULL);
 	counters_init(c);

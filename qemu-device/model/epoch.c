@@ -63,6 +63,11 @@ void worker_offline(struct spyre_card *c, struct worker *w)
 		tell(c);
 }
 
+bool worker_unwaited(struct spyre_card *c, const struct worker *w)
+{
+	return load_seq(&c->epoch.now) == load_relaxed(&w->seen);
+}
+
 void worker_checkpoint(struct spyre_card *c, struct worker *w)
 {
 	uint64_t now = load_seq(&c->epoch.now), seen = load_relaxed(&w->seen);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "soc_int.h"
+#include "soc_lx.h"
 #include "thread.h"
 
 /* Containers kept decoded: as many as fit, the last one always. */
@@ -581,9 +581,13 @@ static bool setup(struct spyre_soc *soc)
 	bool ring = false;
 
 	soc->shared_lx = false;
+	soc->lends = true;
 	for (i = 0; i < job->nprograms; i++) {
-		ring |= job->programs[i].ring;
-		soc->shared_lx |= job->programs[i].stores_cores;
+		const struct job_program *p = &job->programs[i];
+
+		ring |= p->ring;
+		soc->shared_lx |= p->stores_cores;
+		soc->lends &= !p->ring && !p->stores_cores && !p->multicast && !p->far_sends;
 	}
 	/* All cores: one that the job leaves out reads as zero in a later job with KEEP_LX too. */
 	for (i = 0; !soc->req.keep_lx && i < 32; i++) {
@@ -600,7 +604,7 @@ static bool setup(struct spyre_soc *soc)
 		c->started = false;
 		/* Else the thread that runs the core clears what it needs: nobody else stores there. */
 		if (soc->shared_lx)
-			spyre_core_clear_lx(c);
+			lx_clear_stale(c);
 		c->inbox = false;
 		c->in_poke = 0;
 		memset(c->in_tag, 0, sizeof(c->in_tag));

@@ -31,6 +31,12 @@ struct spyre_soc_mem {
 	 * soon as may be (it then ends CANCELLED).
 	 */
 	bool (*checkpoint)(void *opaque, unsigned int w);
+	/*
+	 * In place of checkpoint(), by a worker that would go on with its pointers. True: they stay good until it is
+	 * asked next, and *stop is what checkpoint() would have said. False: somebody waits for them; it lets go of them
+	 * and calls checkpoint(). NULL: always false.
+	 */
+	bool (*keep)(void *opaque, unsigned int w, bool *stop);
 	/* Worker w starts (true) and stops (false) being one that an invalidation must wait for. */
 	void (*active)(void *opaque, unsigned int w, bool on);
 };

@@ -22,7 +22,7 @@ $(or $(5),CHECK_UNIT) += $(B)/tests/unit/$(1)$(2)$(6)
 endef
 
 soc_have = $(foreach t,$(1),$(if $(wildcard tests/unit/$(t).c),$(t)))
-$(foreach t,$(call soc_have,test_num test_num_exact test_num_same test_job test_soc test_soc_time test_soc_profile test_soc_count test_races),$(eval $(call soc_test,$(t),,$(SAN),$(MODEL_LIB_ASAN))))
+$(foreach t,$(call soc_have,test_num test_num_exact test_num_same test_job test_soc test_soc_time test_soc_profile test_soc_count test_soc_lend test_races),$(eval $(call soc_test,$(t),,$(SAN),$(MODEL_LIB_ASAN))))
 $(foreach t,$(call soc_have,test_soc test_soc_count),$(eval $(call soc_test,$(t),_tsan,$(MODEL_TSAN),$(MODEL_LIB_TSAN))))
 
 # Every fp32 there is, at full speed.

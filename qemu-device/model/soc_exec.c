@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "soc_int.h"
+#include "soc_lx.h"
 
 #define WORD SPYRE_STICK
 
@@ -19,7 +19,8 @@
 /* Iterations of a vector operation that are converted and computed at a time: their lanes stay in L1. */
 #define BLOCK 16u
 
-enum step { STEP_NEXT, STEP_BLOCKED, STEP_FAILED };
+/* STEP_MOVED: the unit is past the instruction already. */
+enum step { STEP_NEXT, STEP_BLOCKED, STEP_FAILED, STEP_MOVED };
 
 /* --- Cores meeting -------------------------------------------------------------------------- */
 
@@ -170,46 +171,6 @@ static void popped(struct core *c, unsigned int corelet, unsigned int fifo, uint
 
 /* --- L3LU, L3SU ----------------------------------------------------------------------------- */
 
-static void clear_grain(struct core *c, uint64_t g)
-{
-	memset(c->lx + (g << LX_GRAIN_SHIFT), 0, (size_t)1 << LX_GRAIN_SHIFT);
-	c->lx_stale[g / 64] &= ~(1ull << g % 64);
-}
-
-static void lx_read(struct core *c, uint64_t addr, uint64_t bytes)
-{
-	uint64_t g, last = (addr + bytes - 1) >> LX_GRAIN_SHIFT;
-
-	for (g = addr >> LX_GRAIN_SHIFT; g <= last; g++)
-		if (c->lx_stale[g / 64] >> g % 64 & 1)
-			clear_grain(c, g);
-}
-
-/* All of addr to addr + bytes is about to be written; whole: without gaps. */
-static void lx_write(struct core *c, uint64_t addr, uint64_t bytes, bool whole)
-{
-	uint64_t g, end = addr + bytes, at;
-
-	for (g = addr >> LX_GRAIN_SHIFT; g <= (end - 1) >> LX_GRAIN_SHIFT; g++) {
-		uint64_t *dirty = &c->lx_dirty[g / 64], bit = 1ull << g % 64;
-
-		/* Neighbours mark grains too, if the job has stores from core to core. */
-		if (c->soc->shared_lx) {
-			if (!(__atomic_load_n(dirty, __ATOMIC_RELAXED) & bit))
-				__atomic_fetch_or(dirty, bit, __ATOMIC_RELAXED);
-		} else {
-			*dirty |= bit;
-		}
-		if (!(c->lx_stale[g / 64] & bit))
-			continue;
-		at = g << LX_GRAIN_SHIFT;
-		if (whole && addr <= at && end >= at + (1u << LX_GRAIN_SHIFT))
-			c->lx_stale[g / 64] &= ~bit;
-		else
-			clear_grain(c, g);
-	}
-}
-
 /*
  * Members of a multicast each load for themselves: the words are the same, since a program that changes
  * them meanwhile has a race. What is left of the rendezvous is that all members name the same words, in the
@@ -273,6 +234,7 @@ static enum step do_l3(struct core *c, struct unit *u, const struct job_insn *i)
 	enum spyre_prog_err err = seq_local_range(lx, i->n, WORD, SPYRE_LX_SIZE);
 	enum spyre_syndrome syn;
 	uint8_t *p;
+	bool lend;
 
 	if (err)
 		return prog_fault(u, err);
@@ -319,17 +281,22 @@ static enum step do_l3(struct core *c, struct unit *u, const struct job_insn *i)
 			}
 			if (len > bytes)
 				len = bytes;
+			lend = !write && c->soc->lends && len == bytes && lx_can_lend(lx, len);
 			/*
 			 * A burst is a page: the host's prefetcher starts anew with each. The next burst of a stream
 			 * is asked for while this one moves; a guess that is wrong harms nothing.
 			 */
-			if (i->imm2 == (int32_t)(i->n * WORD))
+			if (i->imm2 == (int32_t)(i->n * WORD) && !lend)
 				for (at = 0; at < len; at += 64)
 					__builtin_prefetch(p + i->imm2 + at, 0, 2);
-			if (write)
+			if (write) {
+				lx_settle(c, p, len);
 				memcpy(p, c->lx + lx, len);
-			else
+			} else if (lend) {
+				lx_lend(c, lx, p, len);
+			} else {
 				memcpy(c->lx + lx, p, len);
+			}
 			lx += len;
 			ear += len;
 			bytes -= len;
@@ -586,11 +553,11 @@ static void stored(struct core *c, unsigned int corelet, uint32_t n)
 }
 
 /*
- * Up to n times of an instruction with these stream_operands(): as many as there are words and room for. fed, or NULL,
- * are words in LX for the operand that is FIFO fed_fifo, which is empty. src: what the other operands are.
+ * Up to n times of an instruction with these stream_operands(): as many as there are words and room for. fed: words of
+ * LX, n of them, for operands whose FIFOs are empty, or NULL. src: what the operands are that are no FIFOs.
  */
 static uint32_t stream_run(struct core *c, unsigned int corelet, const struct job_insn *i, unsigned int packed,
-			   const uint32_t *const src[3], uint32_t n, unsigned int fed_fifo, const uint8_t *fed)
+			   const uint32_t *const src[3], uint32_t n, const uint8_t *const fed[3])
 {
 	const uint8_t opnd[3] = { i->b, i->c, i->d };
 	unsigned int to = i->a - 0x20u, k;
@@ -607,8 +574,8 @@ static uint32_t stream_run(struct core *c, unsigned int corelet, const struct jo
 		for (k = 0; k < 3; k++) {
 			if (!(packed & 1u << k))
 				continue;
-			if (fed && opnd[k] - 0x20u == fed_fifo)
-				from[k] = fed + done * (size_t)WORD;
+			if (fed[k])
+				from[k] = fed[k] + done * (size_t)WORD;
 			else
 				from[k] = fifo_words(&cl->fifo[opnd[k] - 0x20u], m, &m);
 		}
@@ -616,9 +583,10 @@ static uint32_t stream_run(struct core *c, unsigned int corelet, const struct jo
 			break;
 		lx = store_at(c, corelet, to, &m);
 		/* Stores that overlap what is loaded see the order of the FIFOs, unless they fall on the same words. */
-		if (lx && fed && lx != fed + done * (size_t)WORD && lx < fed + n * (size_t)WORD &&
-		    fed < lx + m * (size_t)WORD)
-			lx = NULL;
+		for (k = 0; lx && k < 3; k++)
+			if (fed[k] && lx != fed[k] + done * (size_t)WORD && lx < fed[k] + n * (size_t)WORD &&
+			    fed[k] < lx + m * (size_t)WORD)
+				lx = NULL;
 		if (lx)
 			lx_write(c, (uint64_t)(lx - c->lx), m * (uint64_t)WORD, true);
 		p = lx ? lx : fifo_room(&cl->fifo[to], m, &m);
@@ -630,39 +598,139 @@ static uint32_t stream_run(struct core *c, unsigned int corelet, const struct jo
 		else
 			pushed(c, corelet, to, m);
 		for (k = 0; k < 3; k++)
-			if ((packed & 1u << k) && !(fed && opnd[k] - 0x20u == fed_fifo))
+			if ((packed & 1u << k) && !fed[k])
 				popped(c, corelet, opnd[k] - 0x20u, m);
 		c->budget -= m * (int64_t)WORD;
 	}
 	return done;
 }
 
-/* feed_pt() for PE and SFP: how many of the n words at p, which lie in LX, the instruction took that waits for them. */
-static uint32_t feed_vec(struct core *c, unsigned int corelet, unsigned int fifo, const uint8_t *p, uint32_t n)
+/*
+ * The instruction of the unit behind a FIFO, if it waits for the FIFO's next word and goes straight from words to words;
+ * NULL: not so. *packed are its stream_operands().
+ */
+static const struct job_insn *stream_waits(struct core *c, unsigned int corelet, unsigned int fifo, unsigned int *packed)
 {
-	unsigned int kind = isa_fifos[fifo].reader, index = job_unit_index(kind, corelet), packed;
-	uint32_t imm[SPYRE_LANES] __attribute__((aligned(64)));
-	struct unit *u = &c->unit[index];
+	unsigned int kind = isa_fifos[fifo].reader, index = job_unit_index(kind, corelet);
 	const struct job_insn *i;
-	const uint32_t *src[3];
 
 	if ((kind != SPYRE_UNIT_PE && kind != SPYRE_UNIT_SFP) || c->cl[corelet].fifo[fifo].count)
-		return 0;
+		return NULL;
 	i = stands_at(c, index);
 	if (!i || c->cl[corelet].fifo[fifo].count)
-		return 0;
-	if (i->op < SPYRE_OP_MOV || u->done == i->n)
-		return 0;
-	packed = stream_operands(c->soc, i);
-	if (!(packed & 1 && i->b == SPYRE_OPND_FIFO(fifo)) && !(packed & 2 && i->c == SPYRE_OPND_FIFO(fifo)) &&
-	    !(packed & 4 && i->d == SPYRE_OPND_FIFO(fifo)))
-		return 0;
+		return NULL;
+	if (i->op < SPYRE_OP_MOV || c->unit[index].done == i->n)
+		return NULL;
+	*packed = stream_operands(c->soc, i);
+	return i;
+}
+
+/* The operand, of these, that is this FIFO; 3: none. */
+static unsigned int operand_of(const struct job_insn *i, unsigned int packed, unsigned int fifo)
+{
+	const uint8_t opnd[3] = { i->b, i->c, i->d };
+	unsigned int k;
+
+	for (k = 0; k < 3; k++)
+		if ((packed & 1u << k) && opnd[k] == SPYRE_OPND_FIFO(fifo))
+			break;
+	return k;
+}
+
+/* n times of instruction i of the unit behind a FIFO, with words at fed[] in place of those of empty FIFOs. */
+static uint32_t feed(struct core *c, unsigned int corelet, unsigned int fifo, const struct job_insn *i, unsigned int packed,
+		     uint32_t n, const uint8_t *const fed[3])
+{
+	unsigned int kind = isa_fifos[fifo].reader, index = job_unit_index(kind, corelet);
+	uint32_t imm[SPYRE_LANES] __attribute__((aligned(64)));
+	struct unit *u = &c->unit[index];
+	const uint32_t *src[3];
+
 	vec_sources(c, i, kind, corelet, src, imm);
-	n = stream_run(c, corelet, i, packed, src, n < i->n - u->done ? n : i->n - u->done, fifo, p);
+	n = stream_run(c, corelet, i, packed, src, n < i->n - u->done ? n : i->n - u->done, fed);
 	u->done += n;
 	if (n)
 		c->ready |= 1u << index;
 	return n;
+}
+
+/* feed_pt() for PE and SFP: how many of the n words at p, LX's, the instruction took that waits for them. */
+static uint32_t feed_vec(struct core *c, unsigned int corelet, unsigned int fifo, const uint8_t *p, uint32_t n)
+{
+	const uint8_t *fed[3] = { NULL, NULL, NULL };
+	const struct job_insn *i;
+	unsigned int packed, k;
+
+	i = stream_waits(c, corelet, fifo, &packed);
+	if (!i)
+		return 0;
+	k = operand_of(i, packed, fifo);
+	if (k == 3)
+		return 0;
+	fed[k] = p;
+	return feed(c, corelet, fifo, i, packed, n, fed);
+}
+
+static uint32_t least(uint32_t x, uint32_t y)
+{
+	return x < y ? x : y;
+}
+
+/*
+ * feed_vec() for two loads of LX in a row, i at u and the next one, that bring both operands of what waits: neither goes
+ * through its FIFO. If a loop holds nothing else, as many of its rounds as can be are done at once. addr: i's, whose own
+ * words are known to lie in LX. True: u is past those loads.
+ */
+static bool feed_pair(struct core *c, struct unit *u, unsigned int corelet, const struct job_insn *i, uint64_t addr)
+{
+	const struct job_insn *i2 = i + 1, *vec;
+	const uint8_t *fed[3] = { NULL, NULL, NULL };
+	unsigned int packed, reader, k, k2;
+	uint32_t n = i->n, words, r;
+	uint64_t addr2;
+
+	if (i->be || i2->op != SPYRE_OP_LD || i2->n != n || i2->imm != (int)WORD || i2->d == i->d || i2->a == i->a ||
+	    i2->b == i->a)
+		return false;
+	reader = isa_fifos[i->d].reader;
+	if (isa_fifos[i2->d].reader != reader || c->cl[corelet].fifo[i2->d].count)
+		return false;
+	vec = stream_waits(c, corelet, i->d, &packed);
+	if (!vec || c->cl[corelet].fifo[i2->d].count)
+		return false;
+	k = operand_of(vec, packed, i->d);
+	k2 = operand_of(vec, packed, i2->d);
+	if (k == 3 || k2 == 3)
+		return false;
+	/* All that is begun is finished: it is no more than the result has room for, wherever that goes. */
+	words = least(SLICE / 4 / WORD, vec->n - c->unit[job_unit_index(reader, corelet)].done);
+	words = least(words, FIFO_CAP - c->cl[corelet].fifo[vec->a - 0x20u].count);
+	r = 1;
+	if (i2->be && u->s.depth && u->s.loop[u->s.depth - 1].start == u->s.pc && i->imm2 == (int)(n * WORD) &&
+	    i2->imm2 == i->imm2 && i->b == SPYRE_REG_NONE && i2->b == SPYRE_REG_NONE) {
+		uint64_t left = u->s.loop[u->s.depth - 1].left;
+
+		r = left < words / n ? (uint32_t)left : words / n;
+	}
+	addr2 = seq_local_addr(&u->s, i2);
+	words = least(words, r * n);
+	if (words < n || seq_local_range(addr, words, WORD, SPYRE_LX_SIZE) ||
+	    seq_local_range(addr2, words, WORD, SPYRE_LX_SIZE))
+		return false;
+	fed[k] = lx_words(c, addr, &words);
+	fed[k2] = lx_words(c, addr2, &words);
+	r = words / n;
+	if (!r)
+		return false;
+	feed(c, corelet, i->d, vec, packed, r * n, fed);
+	c->budget -= 2 * r * n * (int64_t)WORD;
+	while (r--) {
+		u->s.reg[i->a] += (uint64_t)(int64_t)i->imm2;
+		seq_next(&u->s, i);
+		u->s.reg[i2->a] += (uint64_t)(int64_t)i2->imm2;
+		seq_next(&u->s, i2);
+	}
+	return true;
 }
 
 /* --- LXLU, LXSU, L0LU, L0SU ----------------------------------------------------------------- */
@@ -676,7 +744,7 @@ static enum step do_local(struct core *c, struct unit *u, const struct job_insn 
 	struct fifo *f = &cl->fifo[i->d];
 	uint64_t addr = seq_local_addr(&u->s, i);
 	enum spyre_prog_err err;
-	uint32_t n, k;
+	uint32_t n, k, max;
 
 	if (!u->done) {
 		err = seq_local_range(addr, i->n, i->imm, l0 ? SPYRE_L0_SIZE : SPYRE_LX_SIZE);
@@ -687,18 +755,25 @@ static enum step do_local(struct core *c, struct unit *u, const struct job_insn 
 
 			if (lx_parity(c, u))
 				return STEP_FAILED;
-			lx_read(c, (uint64_t)(a < z ? a : z), (uint64_t)(a < z ? z - a : a - z) + WORD);
+			if (i->imm != (int)WORD)
+				lx_read(c, (uint64_t)(a < z ? a : z), (uint64_t)(a < z ? z - a : a - z) + WORD);
 		}
 	}
 	while (u->done < i->n) {
+		max = i->n - u->done;
 		q = base + (int64_t)addr + (int64_t)u->done * i->imm;
 		if (i->op == SPYRE_OP_LD) {
-			if (!u->done && i->imm == (int)WORD && feed_pt(c, corelet, i->d, q, i->n)) {
+			if (!l0 && i->imm == (int)WORD) {
+				if (!u->done && feed_pair(c, u, corelet, i, addr))
+					return STEP_MOVED;
+				q = (uint8_t *)lx_words(c, addr + u->done * (uint64_t)WORD, &max);
+			}
+			if (max == i->n && i->imm == (int)WORD && feed_pt(c, corelet, i->d, q, i->n)) {
 				u->done = i->n;
 				break;
 			}
 			if (!l0 && i->imm == (int)WORD) {
-				n = feed_vec(c, corelet, i->d, q, i->n - u->done);
+				n = feed_vec(c, corelet, i->d, q, max);
 				u->done += n;
 				if (n && c->budget <= 0 && u->done < i->n) {
 					c->ready |= 1u << job_unit_index(kind, corelet);
@@ -707,7 +782,7 @@ static enum step do_local(struct core *c, struct unit *u, const struct job_insn 
 				if (n)
 					continue;
 			}
-			p = fifo_room(f, i->n - u->done, &n);
+			p = fifo_room(f, max, &n);
 			if (!n)
 				return STEP_BLOCKED;
 			if (i->imm == (int)WORD)
@@ -886,6 +961,7 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 	uint32_t out[BLOCK * SPYRE_LANES] __attribute__((aligned(64)));
 	uint32_t imm[SPYRE_LANES] __attribute__((aligned(64)));
 	const uint8_t opnd[3] = { i->b, i->c, i->d };
+	static const uint8_t *const unfed[3];
 	const uint32_t *src[3];
 	size_t stride[3] = { 0, 0, 0 };
 	uint32_t need[SPYRE_FIFOS] = { 0 };	/* words a time */
@@ -916,7 +992,7 @@ static enum step do_vec(struct core *c, struct unit *u, const struct job_insn *i
 		uint32_t wa = 0;
 
 		if (packed) {
-			m = stream_run(c, corelet, i, packed, src, i->n - u->done, 0, NULL);
+			m = stream_run(c, corelet, i, packed, src, i->n - u->done, unfed);
 			if (!m)
 				return STEP_BLOCKED;
 			u->done += m;
@@ -1077,6 +1153,8 @@ static void run_unit(struct core *c, unsigned int index)
 				step = do_vec(c, u, i, kind, corelet);
 			break;
 		}
+		if (step == STEP_MOVED)
+			continue;
 		if (step == STEP_BLOCKED)
 			return;
 		if (step == STEP_FAILED) {
@@ -1097,16 +1175,6 @@ static void *zalloc64(size_t size)
 		return NULL;
 	memset(p, 0, size);
 	return p;
-}
-
-/* Clears what is stale now: other cores are going to store here. */
-void spyre_core_clear_lx(struct core *c)
-{
-	uint64_t g;
-
-	for (g = 0; g < LX_GRAINS; g++)
-		if (c->lx_stale[g / 64] >> g % 64 & 1)
-			clear_grain(c, g);
 }
 
 /* Memory of what the job's units use, and the zero state every job starts with. */
@@ -1193,6 +1261,23 @@ static bool core_start(struct core *c)
 	return true;
 }
 
+/* A checkpoint that settles only if somebody waits for what is lent. */
+static bool checkpoint(struct core *c, unsigned int w)
+{
+	const struct spyre_soc_mem *mem = c->soc->req.mem;
+	bool stop;
+
+	if (c->nlent) {
+		if (mem->keep && mem->keep(mem->opaque, w, &stop)) {
+			if (stop)
+				__atomic_store_n(&c->soc->cancel, true, __ATOMIC_RELAXED);
+			return __atomic_load_n(&c->soc->cancel, __ATOMIC_RELAXED);
+		}
+		lx_settle(c, NULL, 0);
+	}
+	return soc_checkpoint(c->soc, w);
+}
+
 void spyre_core_run(struct core *c, unsigned int w)
 {
 	struct spyre_soc *soc = c->soc;
@@ -1206,7 +1291,7 @@ void spyre_core_run(struct core *c, unsigned int w)
 	for (;;) {
 		if (c->budget <= 0) {
 			c->budget = SLICE;
-			if (soc_checkpoint(soc, w))
+			if (checkpoint(c, w))
 				c->ready = 0;
 		}
 		if (__atomic_load_n(&soc->cancel, __ATOMIC_RELAXED))
@@ -1216,6 +1301,8 @@ void spyre_core_run(struct core *c, unsigned int w)
 			if (!__atomic_load_n(&c->inbox, __ATOMIC_RELAXED))
 				continue;
 		}
+		/* Who comes back to this core may be another worker, and what LX holds may be a later job's. */
+		lx_settle(c, NULL, 0);
 		pthread_mutex_lock(&soc->lock);
 		if (c->inbox)
 			read_inbox(c);

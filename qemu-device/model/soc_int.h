@@ -23,10 +23,7 @@ _Static_assert(PT_TILES * 64 * SPYRE_STICK == SPYRE_XRF_SIZE, "XRF holds the til
 
 #define JOB_HASH	1024u
 
-/*
- * LX is cleared lazily, in grains of a burst: at the start of a job the grains written before become stale; one
- * is cleared when it is read or partly written, and need not be when it is written whole.
- */
+/* LX is cleared, and loads to it are copied, no earlier than they must be, in grains of a burst (soc_lx.h). */
 #define LX_GRAIN_SHIFT	12
 #define LX_GRAINS	(SPYRE_LX_SIZE >> LX_GRAIN_SHIFT)
 
@@ -81,6 +78,10 @@ struct core {
 	uint8_t *lx;
 	/* A bit a grain. dirty is atomic: neighbours store here too, but then nothing is stale. */
 	uint64_t lx_dirty[LX_GRAINS / 64], lx_stale[LX_GRAINS / 64];
+	/* A bit a grain that was loaded and not copied (soc_lx.h), so many of them, and where they lie in memory. */
+	uint64_t lx_lent[LX_GRAINS / 64];
+	unsigned int nlent;
+	const uint8_t *lent[LX_GRAINS];
 	bool lx_parity;			/* atomic: the next read of LX fails */
 	struct corelet cl[2];
 	struct unit unit[JOB_CORE_UNITS];
@@ -210,6 +211,7 @@ struct spyre_soc {
 	struct group group[SPYRE_JOB_GROUPS];
 
 	bool shared_lx;			/* cores of this job store to each other's LX */
+	bool lends;			/* its loads may be left where they lie (soc_lx.h) */
 	bool lx_valid;			/* LX is as the last job of lx_owner left it */
 	uint32_t lx_owner;
 
@@ -242,7 +244,6 @@ static inline bool soc_checkpoint(struct spyre_soc *soc, unsigned int w)
 /* soc_exec.c: runs a core until it is done or waits for another one. */
 void spyre_core_run(struct core *c, unsigned int w);
 void spyre_core_free(struct core *c);
-void spyre_core_clear_lx(struct core *c);
 
 /* time.c */
 /*

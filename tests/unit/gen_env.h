@@ -62,6 +62,12 @@ static inline bool checkpoint(void *opaque, unsigned int w)
 	return false;
 }
 
+static inline bool keep(void *opaque, unsigned int w, bool *stop)
+{
+	*stop = checkpoint(opaque, w);
+	return true;
+}
+
 static inline void active(void *opaque, unsigned int w, bool on)
 {
 	(void)opaque;
@@ -93,7 +99,7 @@ static inline void check_guard(const void *tensor, uint64_t bytes)
 static inline void run_on(struct mem *m, struct spyreprog_job *job, const uint64_t *symbols,
 		   unsigned int nsymbols)
 {
-	struct spyre_soc_mem ops = { m, dmva, hmva, checkpoint, active };
+	struct spyre_soc_mem ops = { m, dmva, hmva, checkpoint, keep, active };
 	struct spyre_soc_job j = { .bootaddr = PROG_BASE,
 				   .symbols = (uintptr_t)symbols,
 				   .nsymbols = nsymbols,

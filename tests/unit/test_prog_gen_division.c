@@ -11,7 +11,7 @@ static uint64_t cycles(const struct spyregen_matmul *mm)
 	static uint64_t symbols[4] = { DATA_BASE, DATA_BASE + (1ull << 30), DATA_BASE + (2ull << 30),
 				       DATA_BASE + (3ull << 30) };
 	struct mem m = { 0 };
-	struct spyre_soc_mem ops = { &m, dmva, hmva, checkpoint, active };
+	struct spyre_soc_mem ops = { &m, dmva, hmva, checkpoint, keep, active };
 	struct spyre_soc_job j = { .bootaddr = PROG_BASE, .symbols = (uintptr_t)symbols,
 				   .nsymbols = 3, .symbols_host = true, .context = 1, .mem = &ops };
 	struct spyreprog_job *job;

@@ -24,6 +24,8 @@ struct env {
 	uint64_t piece;			/* longest contiguous run that is given, 0: all */
 	uint64_t checkpoints;		/* counted, atomic */
 	uint64_t stop_at;		/* checkpoint that asks to stop, 0: none */
+	bool let_go;			/* somebody always waits for workers to let go of their pointers */
+	void (*between)(struct env *e);	/* NULL, or what happens once they have */
 	int active;			/* workers between active(true) and active(false), atomic */
 	struct spyre_rb rb;
 	struct spyre_soc_time time;
@@ -60,7 +62,19 @@ static inline bool env_checkpoint(void *opaque, unsigned int w)
 	uint64_t n = __atomic_add_fetch(&e->checkpoints, 1, __ATOMIC_RELAXED);
 
 	(void)w;
+	if (e->between)
+		e->between(e);
 	return e->stop_at && n >= e->stop_at;
+}
+
+static inline bool env_keep(void *opaque, unsigned int w, bool *stop)
+{
+	struct env *e = opaque;
+
+	if (e->let_go)
+		return false;
+	*stop = env_checkpoint(opaque, w);
+	return true;
 }
 
 static inline void env_active(void *opaque, unsigned int w, bool on)
@@ -81,7 +95,8 @@ static inline void env_init(struct env *e, unsigned int threads)
 	memset(e, 0, sizeof(*e));
 	e->soc = spyre_soc_new(&cfg);
 	e->mem = (struct spyre_soc_mem){
-		.opaque = e, .dmva = env_dmva, .hmva = env_hmva, .checkpoint = env_checkpoint, .active = env_active,
+		.opaque = e, .dmva = env_dmva, .hmva = env_hmva, .checkpoint = env_checkpoint, .keep = env_keep,
+		.active = env_active,
 	};
 }
 
