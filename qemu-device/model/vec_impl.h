@@ -619,6 +619,30 @@ VINL void st_packed(uint16_t *p, vu v, enum spyre_format fmt)
 		v_st16(p, fmt == SPYRE_SEN169_FP16 ? v_narrow_dl16(v) : v_narrow_bf16(v));
 }
 
+/*
+ * Operands may lie in memory (soc_lx.h). The host's own prefetcher begins anew with each page; so many lanes ahead hide
+ * the latency.
+ */
+#define AHEAD 1024
+
+#if VW == 16
+/* A pair of vectors at lane i. */
+VINL void stream_dl16(uint16_t *o, const uint16_t *const p[3], const uint32_t *const q[3], size_t i, unsigned int nsrc,
+		      unsigned int packed, lane_fn *f, bool nan)
+{
+	vu x[3][2] = { 0 };
+	unsigned int k;
+
+	for (k = 0; k < nsrc; k++) {
+		if (packed & 1u << k)
+			v_widen_dl16_pair(p[k] + i, x[k], nan);
+		else
+			v_pair(q[k] + i % LANES, x[k]);
+	}
+	v_narrow_dl16_pair(o, f(x[0][0], x[1][0], x[2][0]), f(x[0][1], x[1][1], x[2][1]), nan);
+}
+#endif
+
 /* packed, fmt and f are constants where this is expanded. */
 VINL void stream(void *dst, const void *const src[3], unsigned int nsrc, unsigned int packed, enum spyre_format fmt,
 		 size_t n, lane_fn *f)
@@ -631,18 +655,20 @@ VINL void stream(void *dst, const void *const src[3], unsigned int nsrc, unsigne
 
 #if VW == 16
 	if (fmt == SPYRE_SEN169_FP16) {
-		for (i = 0; i < n * LANES; i += LANES) {
-			for (j = 0; j < LANES; j += 2 * VW) {
-				vu x[3][2] = { 0 };
+		for (i = 0; i < n * LANES; i += 2 * VW) {
+			/* What comes from a register may be NaN; of DL16 numbers no operation here makes one. */
+			bool nan = packed != (1u << nsrc) - 1;
 
-				for (k = 0; k < nsrc; k++) {
-					if (packed & 1u << k)
-						v_widen_dl16_pair(p[k] + i + j, x[k]);
-					else
-						v_pair(q[k] + j, x[k]);
-				}
-				v_narrow_dl16_pair(o + i + j, f(x[0][0], x[1][0], x[2][0]), f(x[0][1], x[1][1], x[2][1]));
+			for (k = 0; k < nsrc; k++) {
+				if (!(packed & 1u << k))
+					continue;
+				__builtin_prefetch(p[k] + i + AHEAD, 0, 2);
+				nan |= v_nan_dl16_pair(p[k] + i) != 0;
 			}
+			if (__builtin_expect(nan, 0))
+				stream_dl16(o + i, p, q, i, nsrc, packed, f, true);
+			else
+				stream_dl16(o + i, p, q, i, nsrc, packed, f, false);
 		}
 		return;
 	}

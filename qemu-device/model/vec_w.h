@@ -7,6 +7,7 @@
 #define SPYRE_VEC_W_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -169,16 +170,24 @@ VINL vu v_narrow_dl16(vu x)
 /*
  * 32 DL16 codes and their lanes at once, most steps on 16-bit halves. x[0] and x[1] hold lanes in the order in which
  * 32-bit lanes are packed: groups of four in turn, which v_pair() makes of lanes that are in order. NaNs are quiet
- * ones on both sides, with any fraction.
+ * ones on both sides, with any fraction. nan: whether there may be any, else not looked for.
  */
-VINL void v_widen_dl16_pair(const void *p, vu x[2])
+VINL __mmask32 v_nan_dl16_pair(const void *p)
+{
+	__m512i m = _mm512_and_si512(_mm512_loadu_si512(p), _mm512_set1_epi16(0x7fff));
+
+	return _mm512_cmpeq_epi16_mask(m, _mm512_set1_epi16(0x7fff));
+}
+
+VINL void v_widen_dl16_pair(const void *p, vu x[2], bool nan)
 {
 	__m512i h = _mm512_loadu_si512(p), m = _mm512_and_si512(h, _mm512_set1_epi16(0x7fff)), hi, lo;
 
 	hi = _mm512_maskz_add_epi16(_mm512_test_epi16_mask(m, m), _mm512_srli_epi16(m, 2),
 				    _mm512_set1_epi16(96 << 7));
-	hi = _mm512_mask_mov_epi16(hi, _mm512_cmpeq_epi16_mask(m, _mm512_set1_epi16(0x7fff)),
-				   _mm512_set1_epi16(SPYRE_FP32_NAN >> 16));
+	if (nan)
+		hi = _mm512_mask_mov_epi16(hi, _mm512_cmpeq_epi16_mask(m, _mm512_set1_epi16(0x7fff)),
+					   _mm512_set1_epi16(SPYRE_FP32_NAN >> 16));
 	/* hi | (h & sign) */
 	hi = _mm512_ternarylogic_epi32(hi, h, _mm512_set1_epi16(INT16_MIN), 0xf8);
 	lo = _mm512_slli_epi16(h, 14);
@@ -186,7 +195,7 @@ VINL void v_widen_dl16_pair(const void *p, vu x[2])
 	x[1] = (vu)_mm512_unpackhi_epi16(lo, hi);
 }
 
-VINL void v_narrow_dl16_pair(void *p, vu x0, vu x1)
+VINL void v_narrow_dl16_pair(void *p, vu x0, vu x1, bool nan)
 {
 	const __m512i abs = _mm512_set1_epi32(0x7fffffff), round = _mm512_set1_epi32(0x2000 - (96 << 23));
 	const __m512i half = _mm512_set1_epi32(SPYRE_DL16_HALF_MIN);
@@ -199,9 +208,11 @@ VINL void v_narrow_dl16_pair(void *p, vu x0, vu x1)
 	r = _mm512_maskz_max_epi16(_mm512_cmpge_epi16_mask(h, _mm512_setzero_si512()), r, _mm512_set1_epi16(1));
 	h = _mm512_packs_epi32(_mm512_srai_epi32(a, 16), _mm512_srai_epi32(b, 16));
 	r = _mm512_ternarylogic_epi32(r, h, _mm512_set1_epi16(INT16_MIN), 0xf8);
-	h = _mm512_and_si512(h, _mm512_set1_epi16(0x7fff));
-	r = _mm512_mask_mov_epi16(r, _mm512_cmpge_epi16_mask(h, _mm512_set1_epi16(SPYRE_FP32_NAN >> 16)),
-				  _mm512_set1_epi16(SPYRE_DL16_NAN));
+	if (nan) {
+		h = _mm512_and_si512(h, _mm512_set1_epi16(0x7fff));
+		r = _mm512_mask_mov_epi16(r, _mm512_cmpge_epi16_mask(h, _mm512_set1_epi16(SPYRE_FP32_NAN >> 16)),
+					  _mm512_set1_epi16(SPYRE_DL16_NAN));
+	}
 	_mm512_storeu_si512(p, r);
 }
 
