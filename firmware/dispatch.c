@@ -164,10 +164,10 @@ int dispatch_turn(u64 now)
 			q = dispatch_pop(kind);
 			if (!q)
 				break;
-			engine_start(e, q, queue_cb(q, q->issue));
-			q->issue++;
-			q->checked = 0;
-			dispatch_push(q, FW_KIND_CORE);
+			if (engine_start(e, q, queue_cb(q, q->issue)))
+				q->where = WHERE_BLOCKED;
+			else
+				dispatch_push(q, FW_KIND_CORE);
 		}
 	}
 	for (i = 0; i < TURNS_OF_QUEUES && (q = dispatch_pop(FW_KIND_CORE)); i++)

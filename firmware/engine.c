@@ -71,7 +71,29 @@ u64 engine_hold(void)
 	return hold;
 }
 
-void engine_start(u32 e, struct queue *q, const struct spyre_cb *cb)
+/*
+ * Nonzero: more than one part, or a list, of which only the engine knows. Such a copy stays the queue's entry
+ * .issue until its last part has ended, so that its control block is kept and what comes after it waits.
+ */
+static u8 in_parts(const struct spyre_cb *cb)
+{
+	const struct spyre_dma_desc *d = &cb->u.dma;
+	u64 sticks;
+	u32 i;
+
+	if (cb->type == SPYRE_CB_COMPUTE)
+		return 0;
+	if (cb->type == SPYRE_CB_FILL)
+		return cb->u.fill.bytes > (u64)FW_DMA_PART * SPYRE_STICK;
+	if (cb->flags & SPYRE_CB_F_LIST)
+		return 1;
+	sticks = (d->bytes + SPYRE_STICK - 1) / SPYRE_STICK;
+	for (i = 0; i + 1 < d->ndims && sticks <= FW_DMA_PART; i++)
+		sticks *= d->count[i];
+	return sticks > FW_DMA_PART;
+}
+
+int engine_start(u32 e, struct queue *q, const struct spyre_cb *cb)
 {
 	static struct mcu_job job __attribute__((aligned(8)));
 	struct engine *en = &engine[e];
@@ -89,12 +111,22 @@ void engine_start(u32 e, struct queue *q, const struct spyre_cb *cb)
 	q->inflight++;
 	fw_mem.context[q->context].inflight++;
 
+	en->part = in_parts(cb);
+	q->part = en->part;
 	job.context = q->context;
 	job.tag = en->tag;
+	job.at = q->part_at;
+	job.part = FW_DMA_PART;
+	job.since = q->part_end;
 	memcpy(copy, cb, sizeof(*copy));
 	copy->timeout = en->timeout;
 	compiler_barrier();
 	reg_write(MCU_ENG_START(e), mcu_addr(&job));
+	if (en->part)
+		return 1;
+	q->issue++;
+	q->checked = 0;
+	return 0;
 }
 
 /* Modelled SoC cycles of a job. TS words wrap; for COMPUTE its core cycles tell how often. */
@@ -108,13 +140,50 @@ static u64 duration(const struct engine *en, const struct spyre_rb *rb)
 	return span;
 }
 
+/*
+ * A part has ended. Nonzero: another one follows. After the last one the response block is that of a copy made
+ * at once, and .issue moves on.
+ */
+static int part_over(struct queue *q, const struct mcu_completion *c, struct spyre_rb *rb, u64 busy)
+{
+	u32 began = rb->ts[0], i;
+
+	q->part = 0;
+	if (!q->part_at) {
+		q->part_ts1 = rb->ts[0];
+		q->part_ts4 = rb->ts4;
+		q->part_busy = 0;
+		q->part_bytes = 0;
+	}
+	q->part_busy += busy;
+	q->part_bytes += rb->bytes;
+	if (c->next && !rb->status) {
+		q->part_at = c->next;
+		q->part_end = c->end;
+		return 1;
+	}
+	if (q->part_at) {
+		if (rb->ts[3] == began)
+			rb->ts4 = q->part_ts4;
+		for (i = 0; i < 5; i++)
+			if (rb->ts[i] == began)
+				rb->ts[i] = q->part_ts1;
+		rb->bytes = q->part_bytes;
+	}
+	q->part_at = 0;
+	q->issue++;
+	q->checked = 0;
+	return 0;
+}
+
 static void complete(const struct mcu_completion *c, struct spyre_rb *rb)
 {
 	struct engine *en = &engine[c->engine];
 	struct queue *q = en->queue;
 	struct context *ctx = &fw_mem.context[q->context];
-	u64 busy = duration(en, rb);
+	u64 busy = duration(en, rb), all = busy, bytes = rb->bytes;
 	u32 failed;
+	int more = 0;
 
 	en->busy = 0;
 	en->queue = NULL;
@@ -122,17 +191,28 @@ static void complete(const struct mcu_completion *c, struct spyre_rb *rb)
 	q->inflight--;
 	ctx->inflight--;
 	rb->cookie = en->cookie;
+	if (en->part) {
+		more = part_over(q, c, rb, busy);
+		all = q->part_busy;
+	}
 	/*
 	 * Timeouts are card time, so a slow host never causes one. The compute engine decides its own
 	 * before data moves, by execution time; the same rule here.
 	 */
-	if (!rb->status && en->timeout && en->timeout <
-	    (en->kind == MCU_ENGINE_COMPUTE ? rb->ts[3] - rb->ts[2] : busy))
+	if (!more && !rb->status && en->timeout && en->timeout <
+	    (en->kind == MCU_ENGINE_COMPUTE ? rb->ts[3] - rb->ts[2] : all))
 		rb->status = SPYRE_ERR_TIMEOUT;
 	dispatch_charge(en->kind, q, busy > COST_MAX ? COST_MAX : (u32)busy);
-	usage_job(ctx, en->kind, busy, rb->bytes);
+	usage_job(ctx, en->kind, busy, bytes);
 	if (card.over_power && en->kind == MCU_ENGINE_COMPUTE)
 		hold = soc_time() + (busy > FW_TICK ? FW_TICK : busy);
+	if (more) {
+		if (q->where == WHERE_BLOCKED)
+			queue_wake(q);
+		queue_check_op(q);
+		context_check_op(ctx);
+		return;
+	}
 
 	/* Order: data (the engine's), response block, status, interrupt. */
 	if (rb->status || (en->flags & SPYRE_CB_F_RESPONSE))

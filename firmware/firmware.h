@@ -28,6 +28,8 @@
 
 #define FW_CONTEXTS	MCU_CONTEXTS	/* ids 1 to 255 */
 #define FW_QUEUES	4096u
+/* Sticks (64 MiB) after which a copy or fill lets others have its engine. */
+#define FW_DMA_PART	(1u << 19)
 #define FW_BATCH	32u		/* control blocks per copy and per turn of a queue */
 #define FW_BATCHES	8u		/* batches in private RAM */
 #define FW_KINDS	5u		/* work of the core itself, then enum mcu_engine_kind */
@@ -123,6 +125,13 @@ struct queue {
 	u8 no_ring;		/* ring or response unusable: nothing is fetched until reset */
 	u8 checked;		/* entry .issue was checked and waits for an engine or its turn */
 	u8 kernel;		/* SPYRE_QUEUE_KERNEL: in no class, served at least every other turn */
+	/* A copy at .issue that goes to engines in parts (FW_DMA_PART) */
+	u8 part;		/* one is on an engine */
+	u32 part_at;		/* where the next one begins, 0: the first */
+	u32 part_ts1;		/* of the first */
+	u64 part_ts4;
+	u64 part_end;		/* TS5 of the last one that has ended */
+	u64 part_busy, part_bytes;	/* of those that have ended */
 	/* WAIT at .issue */
 	u8 waiting;		/* its first look was made */
 	u8 parked;		/* status page says parked */
@@ -169,6 +178,7 @@ struct context {
 struct engine {
 	u8 kind;
 	u8 busy;
+	u8 part;		/* the job is, or may be, a part of a copy */
 	u16 flags;		/* of the control block */
 	u32 tag;
 	struct queue *queue;
@@ -384,7 +394,8 @@ void response_write(struct queue *q, u32 entry, const struct spyre_rb *rb);
 void engine_init(void);
 /* An idle engine of the kind, FW_NONE when all are busy. */
 u32 engine_idle(u32 kind);
-void engine_start(u32 e, struct queue *q, const struct spyre_cb *cb);
+/* Starts entry .issue and moves on to the next. Nonzero: .issue stays, the queue waits for its completion. */
+int engine_start(u32 e, struct queue *q, const struct spyre_cb *cb);
 /* Completions of the FIFO, a bounded number. */
 void engine_completions(void);
 /* Cancels the jobs of one queue. */

@@ -92,6 +92,8 @@ static void complete(struct queue *q, const struct spyre_cb *cb, u32 status, u64
 	queue_done(q, q->issue);
 	q->issue++;
 	q->checked = 0;
+	/* It may have been a copy of which some parts are done. */
+	q->part_at = 0;
 }
 
 static void fail(struct queue *q, const struct spyre_cb *cb, const struct verdict *v, u32 syndrome,
@@ -197,7 +199,7 @@ static enum step step(struct queue *q, u64 now)
 	u32 kind, e;
 
 	/* .done_mask has room for that many. */
-	if (q->issue - q->done >= FW_BATCH)
+	if (q->part || q->issue - q->done >= FW_BATCH)
 		return STEP_BLOCKED;
 	if (q->error) {
 		if (q->waiting)
@@ -231,10 +233,7 @@ static enum step step(struct queue *q, u64 now)
 	if (e == FW_NONE)
 		return STEP_ENGINE;
 	dispatch_direct(kind, q);
-	engine_start(e, q, cb);
-	q->issue++;
-	q->checked = 0;
-	return STEP_NEXT;
+	return engine_start(e, q, cb) ? STEP_BLOCKED : STEP_NEXT;
 }
 
 void queue_run(struct queue *q, u64 now)

@@ -67,8 +67,9 @@ enum spyre_cb_type {
 #define SPYRE_DMA_BYTES_MAX	(1ull << 34)
 /*
  * All runs of .bytes of a control block, those of its list together, in whole sticks: a run of one byte
- * costs a stick. More is BAD_CB. An engine serves others between control blocks only, so this bounds what
- * they wait for.
+ * costs a stick. More is BAD_CB. What is longer than 2^19 sticks is moved in parts of as many, between which
+ * the engine serves others; later control blocks of its queue start when the last part has ended, and a list
+ * is read again for each part.
  */
 #define SPYRE_DMA_STICKS_MAX	(1ull << 27)
 struct spyre_dma_desc {

@@ -146,21 +146,37 @@ struct mcu_job {
 	uint32_t context;
 	uint32_t tag;		/* firmware's own, comes back in the completion */
 	uint8_t cb[128];	/* struct spyre_cb as copied and checked by firmware */
+	/*
+	 * Copies and fills may be moved in parts, between which others have the engine. Each part is checked as
+	 * a whole job is, its list read again.
+	 */
+	uint32_t at;		/* sticks moved by the parts before this one: .next of the last one; 0: none */
+	uint32_t part;		/* this one ends after so many more, 0: it is the last */
+	uint64_t since;		/* with .at: .end of the part before it */
 };
-SPYRE_SIZE(struct mcu_job, 136);
+SPYRE_SIZE(struct mcu_job, 152);
 SPYRE_OFFSET(struct mcu_job, context, 0);
 SPYRE_OFFSET(struct mcu_job, tag, 4);
 SPYRE_OFFSET(struct mcu_job, cb, 8);
+SPYRE_OFFSET(struct mcu_job, at, 136);
+SPYRE_OFFSET(struct mcu_job, part, 140);
+SPYRE_OFFSET(struct mcu_job, since, 144);
 
 struct mcu_completion {
 	uint32_t engine;
 	uint32_t tag;
 	uint8_t rb[128];	/* struct spyre_rb: status, timestamps, power word, error fields filled by the model */
+	uint32_t next;		/* 0: the job is over; else so many of its sticks were moved, this part's among them */
+	uint32_t reserved;
+	uint64_t end;		/* SoC counter at its end, TS5 */
 };
-SPYRE_SIZE(struct mcu_completion, 136);
+SPYRE_SIZE(struct mcu_completion, 152);
 SPYRE_OFFSET(struct mcu_completion, engine, 0);
 SPYRE_OFFSET(struct mcu_completion, tag, 4);
 SPYRE_OFFSET(struct mcu_completion, rb, 8);
+SPYRE_OFFSET(struct mcu_completion, next, 136);
+SPYRE_OFFSET(struct mcu_completion, reserved, 140);
+SPYRE_OFFSET(struct mcu_completion, end, 144);
 
 /* Sensors and activity, per card, free running; the model derives power and temperature from them. */
 #define MCU_TEMP_MC		0x0400u	/* RO milli-degree Celsius */

@@ -191,6 +191,8 @@ struct engine {
 	struct spyre_cb cb;
 	struct spyre_rb rb;
 	uint64_t ts1, ts5;	/* 64-bit SoC counter */
+	uint32_t at, part;	/* of the job, struct mcu_job */
+	uint32_t next;		/* of its completion */
 	uint64_t done_seq;	/* order of completion among equal ts5 */
 
 	uint64_t last_ts5;	/* atomic */

@@ -5,6 +5,9 @@
  * translated as they come. A pointer lives in a window until the epoch moves; checkpoints come at least
  * every CHUNK bytes or RUNS runs. Where source and destination overlap, the result is that of some order
  * of pieces.
+ *
+ * A job that may be moved in parts comes again for each. All checks are made each time, on the whole; modelled
+ * times of the parts add up to that of the whole.
  */
 #include "card.h"
 #include "time_params.h"
@@ -356,17 +359,25 @@ static uint64_t cycles_for(struct spyre_card *c, uint64_t bytes, uint64_t rate)
 
 /*
  * Modelled times. Both engines of a direction share the link in the order in which they start, and so do
- * copies within the card: that is the bandwidth-sharing rule. False: the CB's timeout comes first.
+ * copies within the card: that is the bandwidth-sharing rule. The job moves sticks in all, from e->at to this
+ * time. False: the CB's timeout comes first.
  */
-static bool stamp(struct dma *j, uint64_t setup_cycles, uint64_t data_cycles, unsigned int link)
+static bool stamp(struct dma *j, uint64_t setup_cycles, uint64_t sticks, uint64_t to, uint64_t rate,
+		  unsigned int link)
 {
 	struct engine *e = j->e;
+	uint64_t all = setup_cycles + cycles_for(j->c, sticks * SPYRE_STICK, rate);
+	uint64_t data_cycles = cycles_for(j->c, to * SPYRE_STICK, rate) -
+			       cycles_for(j->c, (uint64_t)e->at * SPYRE_STICK, rate);
 	uint64_t ts[5], start, i;
 	bool ok = true;
 
+	if (e->at)
+		setup_cycles = 0;
+
 	for (i = 0; i < 5; i++)
 		ts[i] = e->ts1;
-	if (e->cb.timeout && setup_cycles + data_cycles > e->cb.timeout) {
+	if (e->cb.timeout && all > e->cb.timeout) {
 		ts[4] = e->ts1 + e->cb.timeout;
 		e->rb.status = SPYRE_ERR_TIMEOUT;
 		ok = false;
@@ -391,11 +402,25 @@ static bool stamp(struct dma *j, uint64_t setup_cycles, uint64_t data_cycles, un
 	return ok;
 }
 
+/* Where this part of so many sticks ends; 0: there are not as many as were moved before. */
+static uint64_t part_end(const struct engine *e, uint64_t sticks)
+{
+	if (e->at >= sticks)
+		return 0;
+	return e->part && sticks - e->at > e->part ? (uint64_t)e->at + e->part : sticks;
+}
+
+/* Bytes before stick at, of bytes in so many sticks. */
+static uint64_t bytes_at(uint64_t bytes, uint64_t at, uint64_t sticks)
+{
+	return (unsigned __int128)bytes * at / sticks;
+}
+
 static void run_copy(struct dma *j)
 {
 	struct engine *e = j->e;
 	struct spyre_dma_desc *desc = e->dma->desc;
-	uint64_t total = 0, sticks = 0, setup_cycles, rate;
+	uint64_t total = 0, sticks = 0, setup_cycles, rate, to, begin = 0;
 	unsigned int link;
 	uint32_t n, i;
 
@@ -435,16 +460,31 @@ static void run_copy(struct dma *j)
 	}
 	if (e->cb.flags & SPYRE_CB_F_LIST)
 		setup_cycles += TIME_DMA_LIST + (uint64_t)(n - 1) * TIME_DMA_DESC;
-	if (!stamp(j, setup_cycles, cycles_for(j->c, sticks * SPYRE_STICK, rate), link))
+	to = part_end(e, sticks);
+	if (!to) {
+		/* The user has changed the list meanwhile. */
+		e->rb.status = SPYRE_ERR_BAD_CB;
+		return;
+	}
+	if (!stamp(j, setup_cycles, sticks, to, rate, link))
 		return;
 	tele_activity(j->c, e->number, e->ts1, e->ts5,
-		      total * (link == 2 ? 2 * ENERGY_MEM_BYTE_PJ :
+		      (bytes_at(total, to, sticks) - bytes_at(total, e->at, sticks)) * (link == 2 ? 2 * ENERGY_MEM_BYTE_PJ :
 			       ENERGY_MEM_BYTE_PJ + ENERGY_PCIE_BYTE_PJ));
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && begin < to; i++) {
+		uint64_t st, bytes = volume(&desc[i], &st);
+		uint64_t first = e->at > begin ? e->at - begin : 0;
+		uint64_t last = to - begin < st ? to - begin : st;
+
+		begin += st;
+		if (first >= last)
+			continue;
 		merge(&desc[i]);
-		if (!copy(j, &desc[i]))
+		if (!copy(j, &desc[i], bytes_at(bytes, first, st), bytes_at(bytes, last, st)))
 			break;
 	}
+	if (e->rb.status == SPYRE_OK && to < sticks)
+		e->next = to;
 	if (!j->src.host)
 		add_relaxed(&j->c->mem_rd, e->rb.bytes);
 	if (!j->dst.host)
@@ -456,18 +496,21 @@ static void run_fill(struct dma *j)
 	struct engine *e = j->e;
 	struct spyre_cb_fill *f = &e->cb.u.fill;
 	struct spyre_dma_desc d = { .dst = f->dst, .bytes = f->bytes, .ndims = 1 };
+	uint64_t sticks = f->bytes / SPYRE_STICK, to = part_end(e, sticks), bytes;
 
 	j->dst.write = true;
-	if (!f->bytes || f->bytes & (SPYRE_STICK - 1)) {
+	if (!to || f->bytes & (SPYRE_STICK - 1)) {
 		e->rb.status = SPYRE_ERR_BAD_CB;
 		return;
 	}
 	if (!extent_ok(e, &j->dst, f->dst, &d, d.dst_stride))
 		return;
-	if (!stamp(j, TIME_DMX_SETUP, cycles_for(j->c, f->bytes, TIME_MEM_BYTES_S), 2))
+	if (!stamp(j, TIME_DMX_SETUP, sticks, to, TIME_MEM_BYTES_S, 2))
 		return;
-	tele_activity(j->c, e->number, e->ts1, e->ts5, f->bytes * ENERGY_MEM_BYTE_PJ);
-	fill(j, f->dst, f->bytes, f->pattern);
+	bytes = (to - e->at) * SPYRE_STICK;
+	tele_activity(j->c, e->number, e->ts1, e->ts5, bytes * ENERGY_MEM_BYTE_PJ);
+	if (fill(j, f->dst + (uint64_t)e->at * SPYRE_STICK, bytes, f->pattern) && to < sticks)
+		e->next = to;
 	add_relaxed(&j->c->mem_wr, e->rb.bytes);
 }
 
@@ -508,6 +551,10 @@ void dma_run(struct engine *e)
 	if (unlikely(take_fault(&j.c->fault_dma_abort))) {
 		e->rb.status = SPYRE_ERR_HW;
 		return;
+	}
+	if (e->dma->any_holes) {
+		memset(e->dma->holes, 0, j.c->page_words * sizeof(*e->dma->holes));
+		e->dma->any_holes = false;
 	}
 	worker_online(j.c, j.w);
 	j.epoch = load_relaxed(&j.w->seen);

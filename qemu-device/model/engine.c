@@ -172,6 +172,9 @@ void announce(struct spyre_card *c)
 		slot->engine = e->number;
 		slot->tag = e->tag;
 		memcpy(slot->rb, &e->rb, sizeof(slot->rb));
+		slot->next = e->next;
+		slot->reserved = 0;
+		slot->end = e->ts5;
 		c->nfifo++;
 		said[n].engine = e->number;
 		said[n].context = e->context;
@@ -253,6 +256,7 @@ static void cut_short(struct engine *e, uint64_t now)
 {
 	uint64_t end = load_relaxed(&e->last_ts5);
 
+	e->next = 0;
 	if (now < e->ts1)
 		now = e->ts1;
 	if (end > now) {
@@ -287,7 +291,7 @@ static void finish(struct engine *e)
 void engine_start(struct spyre_card *c, unsigned int n, const struct mcu_job *job)
 {
 	struct engine *e = &c->engine[n];
-	uint64_t now, last;
+	uint64_t now, last, begin;
 	bool here;
 
 	if (load_acquire(&e->state) != ENG_IDLE)
@@ -303,7 +307,12 @@ void engine_start(struct spyre_card *c, unsigned int n, const struct mcu_job *jo
 	e->rb.rb_hmierr_snid = n;
 	e->rb.rb_hmierr_jobcount = load_relaxed(&e->jobs);
 	e->rb.err_core = 0xffff;
-	e->ts1 = now > last ? now : last;
+	/* On an engine that nobody wanted meanwhile the parts of a copy follow without a gap. */
+	begin = job->at && job->since < now ? job->since : now;
+	e->ts1 = begin > last ? begin : last;
+	e->at = job->at;
+	e->part = job->part;
+	e->next = 0;
 	e->ts5 = e->ts1;
 	store_release(&e->cancel, 0);
 	here = c->cfg.sliced || (e->kind != MCU_ENGINE_COMPUTE && dma_is_small(&e->cb));

@@ -444,9 +444,10 @@ u32 mock_events(u32 type, struct spyre_msg *out)
 	return n;
 }
 
-void mock_finish(u32 e, u32 status, u32 cycles)
+static struct mcu_completion *finish(u32 e, u32 status, u32 begin, u32 end)
 {
 	struct mcu_completion *c = &mock.done[mock.done_put++ % 64];
+	u32 cycles = end - begin, i;
 	struct spyre_rb rb;
 
 	assert_true(mock.engine[e].busy);
@@ -455,13 +456,27 @@ void mock_finish(u32 e, u32 status, u32 cycles)
 	c->tag = mock.engine[e].job.tag;
 	memset(&rb, 0, sizeof(rb));
 	rb.status = status;
-	rb.ts[3] = cycles;
-	rb.ts[4] = cycles;
-	rb.ts4 = cycles;
+	for (i = 0; i < 3; i++)
+		rb.ts[i] = begin;
+	rb.ts[3] = end;
+	rb.ts[4] = end;
+	rb.ts4 = end;
 	rb.cycles = cycles * 3ull;
 	rb.bytes = 128;
 	memcpy(c->rb, &rb, sizeof(rb));
+	c->end = end;
 	mock.engine[e].busy = 0;
+	return c;
+}
+
+void mock_finish(u32 e, u32 status, u32 cycles)
+{
+	finish(e, status, 0, cycles);
+}
+
+void mock_finish_part(u32 e, u32 begin, u32 end, u32 next)
+{
+	finish(e, SPYRE_OK, begin, end)->next = next;
 }
 
 void mock_doorbell(u32 page, u32 value)

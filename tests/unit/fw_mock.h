@@ -70,6 +70,8 @@ int mock_call(u32 type, const void *body, u32 length);
 u32 mock_events(u32 type, struct spyre_msg *out);
 /* Ends the job of engine e; the response block says status and as many SoC cycles. */
 void mock_finish(u32 e, u32 status, u32 cycles);
+/* The same of a part of a copy that ran from card time begin to end; next: where the next part begins, 0: none. */
+void mock_finish_part(u32 e, u32 begin, u32 end, u32 next);
 void mock_doorbell(u32 page, u32 value);
 void *mock_at(u64 addr);
 

@@ -258,4 +258,30 @@ static inline struct spyre_rb job_run(struct fix *f, unsigned int engine, uint32
 	return job_wait(f, 77);
 }
 
+/* A copy or fill in parts of so many sticks: the last part's response block, with the bytes of all. */
+static inline struct spyre_rb job_parts(struct fix *f, unsigned int engine, uint32_t ctx, const struct spyre_cb *cb,
+					uint32_t part)
+{
+	struct mcu_job job = { .context = ctx, .tag = 77, .part = part };
+	struct mcu_completion done;
+	struct spyre_rb rb;
+	uint64_t bytes = 0;
+
+	memcpy(job.cb, cb, sizeof(job.cb));
+	do {
+		assert_int_equal(f->card->engine[engine].state, ENG_IDLE);
+		engine_start(f->card, engine, &job);
+		WAIT_FOR(completion_pop(f->card, &done));
+		assert_int_equal(done.tag, 77);
+		memcpy(&rb, done.rb, sizeof(rb));
+		bytes += rb.bytes;
+		if (done.next)
+			assert_int_equal(done.next, job.at + part);
+		job.at = done.next;
+		job.since = done.end;
+	} while (done.next);
+	rb.bytes = bytes;
+	return rb;
+}
+
 #endif

@@ -119,7 +119,7 @@ static void test_random(void **state)
 	struct fix *f = *state;
 	uint8_t *host = spyre_inproc_arena(f->ip);
 	uint8_t *src = malloc(DEV_BYTES), *want = malloc(DEV_BYTES), *got = malloc(DEV_BYTES);
-	uint64_t seed = 99, a;
+	uint64_t seed = 99, a, bytes;
 	unsigned int i;
 
 	assert_true(src && want && got);
@@ -160,9 +160,17 @@ static void test_random(void **state)
 		memcpy(src, k == 0 ? host : got, DEV_BYTES);
 		memcpy(want, k == 1 ? host : got, DEV_BYTES);
 		reference(f, &d, kind[k].type, want, src);
-		rb = job_run(f, kind[k].e, 1, &cb);
+		/* Every other one in parts, of one stick to more than it has. */
+		if (i / 3 % 2)
+			rb = job_parts(f, kind[k].e, 1, &cb, 1u << rnd(&seed) % 12);
+		else
+			rb = job_run(f, kind[k].e, 1, &cb);
 		assert_int_equal(rb.status, SPYRE_OK);
 		assert_int_equal(rb.cookie, i);
+		bytes = d.bytes;
+		for (a = 0; a + 1 < d.ndims; a++)
+			bytes *= d.count[a];
+		assert_int_equal(rb.bytes, bytes);
 		if (k == 1) {
 			memcpy(got, host, DEV_BYTES);
 		} else {

@@ -941,6 +941,157 @@ static void test_lost_response_ring(void **state)
 	assert_int_equal(id_call(SPYRE_MSG_QUEUE_DESTROY, 16, 0), mock.engine[0].busy ? -1 : 0);
 }
 
+/* --- Copies in parts -------------------------------------------------------------------------- */
+
+#define DMX 4u
+
+static struct spyre_cb long_copy(void)
+{
+	struct spyre_cb cb = cb_of(SPYRE_CB_DMAX, SPYRE_CB_F_RESPONSE);
+
+	cb.u.dma.ndims = 2;
+	cb.u.dma.count[0] = 3 * FW_DMA_PART;
+	cb.u.dma.bytes = 1;
+	return cb;
+}
+
+/* Between two parts whoever waits has the engine; the response is that of one copy. */
+static void test_parts(void **state)
+{
+	struct mq a = mq_new(0, 16, 1, 1), b = mq_new(1, 32, 2, 0);
+	u32 i;
+
+	(void)state;
+	put(&a, long_copy());
+	put(&a, cb_of(SPYRE_CB_DMAI, 0));
+	submit(&a);
+	mock_run();
+	assert_true(mock.engine[DMX].busy);
+	assert_int_equal(mock.engine[DMX].job.at, 0);
+	/* What follows the copy in its queue does not start before the last part has ended. */
+	assert_false(mock.engine[0].busy);
+	put(&b, cb_of(SPYRE_CB_FILL, SPYRE_CB_F_RESPONSE));
+	submit(&b);
+	mock_run();
+	mock_finish_part(DMX, 100, 200, FW_DMA_PART);
+	mock_run();
+	assert_int_equal(a.st->done, 0);
+	assert_int_equal(a.rb[0].valid, 0);
+	assert_true(mock.engine[DMX].busy);
+	assert_int_equal(mock.engine[DMX].job.context, 2);
+	assert_int_equal(mock.engine[DMX].job.at, 0);
+	mock_finish(DMX, SPYRE_OK, 10);
+	mock_run();
+	assert_int_equal(b.st->done, 1);
+	for (i = 1; i < 3; i++) {
+		assert_int_equal(mock.engine[DMX].job.context, 1);
+		assert_int_equal(mock.engine[DMX].job.at, i * FW_DMA_PART);
+		assert_int_equal(mock.engine[DMX].job.since, i == 1 ? 200 : 400);
+		mock_finish_part(DMX, 300 * i, 300 * i + 100, i == 1 ? 2 * FW_DMA_PART : 0);
+		mock_run();
+	}
+	assert_int_equal(a.rb[0].valid, 1);
+	assert_int_equal(a.rb[0].status, SPYRE_OK);
+	assert_int_equal(a.rb[0].cookie, 0xc000);
+	assert_int_equal(a.rb[0].ts[0], 100);
+	assert_int_equal(a.rb[0].ts[2], 100);
+	assert_int_equal(a.rb[0].ts[3], 700);
+	assert_int_equal(a.rb[0].ts[4], 700);
+	assert_int_equal(a.rb[0].ts4, 700);
+	assert_int_equal(a.rb[0].bytes, 3 * 128);
+	assert_int_equal(a.st->done, 1);
+	assert_true(mock.engine[0].busy);
+	mock_finish(0, SPYRE_OK, 1);
+	mock_run();
+	assert_int_equal(a.st->done, 2);
+	/* A copy that fits one part is one, and begins at its beginning. */
+	put(&a, cb_of(SPYRE_CB_DMAX, 0));
+	submit(&a);
+	mock_run();
+	assert_int_equal(mock.engine[DMX].job.at, 0);
+	mock_finish(DMX, SPYRE_OK, 1);
+	mock_run();
+	assert_int_equal(a.st->done, 3);
+}
+
+/* Whatever ends a queue between two parts or during one ends the copy, and the next copy begins at 0. */
+static void test_parts_end_early(void **state)
+{
+	struct mq a = mq_new(0, 16, 1, 1), b = mq_new(1, 32, 2, 1);
+	struct spyre_cb bad = cb_of(SPYRE_CB_DMAI, SPYRE_CB_F_RESPONSE);
+	u32 at;
+
+	(void)state;
+	/* Reset with the copy between two parts: another context has the engine. */
+	put(&a, long_copy());
+	submit(&a);
+	put(&b, cb_of(SPYRE_CB_FILL, 0));
+	mock_run();
+	submit(&b);
+	mock_run();
+	mock_finish_part(DMX, 0, 100, FW_DMA_PART);
+	mock_run();
+	assert_int_equal(mock.engine[DMX].job.context, 2);
+	assert_int_equal(id_call(SPYRE_MSG_QUEUE_RESET, 16, 0), SPYRE_MSG_OK);
+	assert_int_equal(a.rb[0].status, SPYRE_ERR_CANCELLED);
+	mock_finish(DMX, SPYRE_OK, 10);
+	mock_run();
+	assert_false(mock.engine[DMX].busy);
+	assert_int_equal(a.st->done, 1);
+
+	/* Suspended between two parts, it goes on where it was. */
+	put(&a, long_copy());
+	submit(&a);
+	mock_run();
+	assert_int_equal(mock.engine[DMX].job.at, 0);
+	assert_int_equal(id_call(SPYRE_MSG_QUEUE_SUSPEND, 16, 0), -1);
+	mock_finish_part(DMX, 0, 100, FW_DMA_PART);
+	mock_run();
+	assert_false(mock.engine[DMX].busy);
+	assert_int_equal(a.st->state, SPYRE_QUEUE_SUSPENDED);
+	assert_int_equal(a.st->done, 1);
+	assert_int_equal(id_call(SPYRE_MSG_QUEUE_RESUME, 16, 0), SPYRE_MSG_OK);
+	mock_run();
+	assert_int_equal(mock.engine[DMX].job.at, FW_DMA_PART);
+
+	/* A part that fails is the copy's failure. */
+	mock_finish(DMX, SPYRE_ERR_FAULT, 10);
+	mock_run();
+	assert_int_equal(a.st->error, SPYRE_ERR_FAULT);
+	assert_int_equal(a.st->error_entry, 1);
+	assert_int_equal(id_call(SPYRE_MSG_QUEUE_RESET, 16, 0), SPYRE_MSG_OK);
+
+	/* An earlier entry fails during a part: the copy is cancelled after it. */
+	put(&a, bad);
+	at = put(&a, long_copy());
+	submit(&a);
+	mock_run();
+	assert_true(mock.engine[0].busy && mock.engine[DMX].busy);
+	mock_finish(0, SPYRE_ERR_HW, 1);
+	mock_run();
+	assert_int_equal(a.st->error, SPYRE_ERR_HW);
+	assert_int_equal(a.rb[at % ENTRIES].valid, 0);
+	mock_finish_part(DMX, 0, 100, FW_DMA_PART);
+	mock_run();
+	assert_false(mock.engine[DMX].busy);
+	assert_int_equal(a.rb[at % ENTRIES].valid, at + 1);
+	assert_int_equal(a.rb[at % ENTRIES].status, SPYRE_ERR_CANCELLED);
+	assert_int_equal(id_call(SPYRE_MSG_QUEUE_RESET, 16, 0), SPYRE_MSG_OK);
+
+	/* Destroyed in a part that does not stop: cancelled after the grace, and answered then. */
+	put(&a, long_copy());
+	submit(&a);
+	mock_run();
+	assert_int_equal(mock.engine[DMX].job.at, 0);
+	assert_int_equal(id_call(SPYRE_MSG_QUEUE_DESTROY, 16, 0), -1);
+	mock.time += FW_GRACE + 1;
+	mock_run();
+	assert_true(mock.engine[DMX].cancelled);
+	mock_finish(DMX, SPYRE_ERR_CANCELLED, 1);
+	mock_run();
+	assert_int_equal(queue_find(16) == NULL, 1);
+}
+
 /* --- Fairness ---------------------------------------------------------------------------------- */
 
 /* Four classes want the one DMX engine for ever: shares are 1:2:4:8 of its time. */
@@ -1536,6 +1687,8 @@ int main(void)
 		cmocka_unit_test_setup(test_weights, setup),
 		cmocka_unit_test_setup(test_turns, setup),
 		cmocka_unit_test_setup(test_kernel_queues, setup),
+		cmocka_unit_test_setup(test_parts, setup),
+		cmocka_unit_test_setup(test_parts_end_early, setup),
 		cmocka_unit_test_setup(test_no_saving, setup),
 		cmocka_unit_test_setup(test_check_table, setup),
 		cmocka_unit_test_setup(test_noise, setup),
