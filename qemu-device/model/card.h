@@ -391,6 +391,8 @@ void mem_free(struct spyre_card *c);
 void mem_clear(struct spyre_card *c);		/* lose everything */
 void mem_zero(struct spyre_card *c, uint64_t addr, uint64_t len);
 bool mem_touched(struct spyre_card *c, uint64_t addr);	/* its 2 MiB page; false: reads as zeros */
+/* The contrary, asked of the host once for each page if the caller keeps holes: a bit a page, clear at first. */
+bool mem_hole(struct spyre_card *c, uint64_t addr, uint64_t *holes);
 /*
  * Where a read of *len bytes finds them. *len is cut to the 2 MiB page; one that nobody has written to is
  * not looked at: its bytes are in a run of zeros, to which *len is cut then. holes: bit per page that was

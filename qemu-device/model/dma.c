@@ -22,6 +22,8 @@
 
 struct dma_scratch {
 	struct spyre_dma_desc desc[SPYRE_DMA_LIST_MAX];
+	uint64_t *holes;	/* mem_hole(), for one job */
+	bool any_holes;
 	uint8_t raw[SPYRE_DMA_LIST_MAX * SPYRE_DMA_LIST_STRIDE];
 };
 
@@ -29,6 +31,8 @@ struct side {
 	bool host;
 	bool write;
 	bool hole;		/* card side: the window's page was never written, do not look at it */
+	bool asked;		/* destination: .hole says so; false: nobody has asked yet */
+	bool written;		/* destination: by this job, with more than zeros */
 	uint64_t addr, len;	/* window, len 0: none */
 	uint64_t phys;		/* card address of its start, card side only */
 	uint8_t *ptr;
@@ -47,11 +51,17 @@ struct dma {
 int dma_init(struct engine *e)
 {
 	e->dma = malloc(sizeof(*e->dma));
-	return e->dma ? 0 : -ENOMEM;
+	if (!e->dma)
+		return -ENOMEM;
+	e->dma->any_holes = false;
+	e->dma->holes = calloc(e->card->page_words, sizeof(*e->dma->holes));
+	return e->dma->holes ? 0 : -ENOMEM;
 }
 
 void dma_free(struct engine *e)
 {
+	if (e->dma)
+		free(e->dma->holes);
 	free(e->dma);
 	e->dma = NULL;
 }
@@ -162,6 +172,27 @@ static bool checkpoint(struct dma *j)
 	return false;
 }
 
+/* What others write while the job runs is not ordered against it, so that a page is asked about once. */
+static bool hole(struct dma *j, uint64_t phys)
+{
+	uint64_t *holes = j->e->dma->holes;
+
+	if (!mem_hole(j->c, phys, holes))
+		return false;
+	j->e->dma->any_holes = true;
+	return true;
+}
+
+/* The job's own writes are in order: what it finds in that page from now on is theirs. */
+static void own_page(struct dma *j, struct side *d)
+{
+	uint64_t page = d->phys >> SPYRE_PAGE_SHIFT;
+
+	d->written = true;
+	d->asked = false;
+	__atomic_fetch_and(&j->e->dma->holes[page / 64], ~(1ull << (page & 63)), __ATOMIC_RELAXED);
+}
+
 /* Puts addr into the side's window. */
 static bool window(struct dma *j, struct side *s, uint64_t addr)
 {
@@ -178,7 +209,9 @@ static bool window(struct dma *j, struct side *s, uint64_t addr)
 		if (xlate_dmva(j->c, j->e->context, addr, &len, s->write, &at, &syn)) {
 			p = j->c->mem + at;
 			s->phys = at;
-			s->hole = !s->write && !mem_touched(j->c, at);
+			s->hole = !s->write && hole(j, at);
+			s->asked = false;
+			s->written = false;
 		}
 	} else if (xlate_hmva(j->c, j->e->context, addr, &len, s->write, false, &at, &syn)) {
 		p = host_map(j->c, j->w, at, &len, s->write, &syn);
@@ -215,11 +248,18 @@ static bool copy_run(struct dma *j, uint64_t dst, uint64_t src, uint64_t bytes)
 			n = d->len - (dst - d->addr);
 		from = s->ptr + (src - s->addr);
 		to = d->ptr + (dst - d->addr);
+		if (!d->host && !d->written && !s->hole)
+			own_page(j, d);
 		if (unlikely(s->hole)) {
-			if (d->host)
+			if (d->host) {
 				memset(to, 0, n);
-			else
-				mem_zero(j->c, d->phys + (dst - d->addr), n);
+			} else {
+				if (!d->asked)
+					d->hole = hole(j, d->phys);
+				d->asked = true;
+				if (!d->hole)
+					mem_zero(j->c, d->phys + (dst - d->addr), n);
+			}
 		} else if (s->host != d->host) {
 			memcpy(to, from, n);
 		} else {
@@ -236,15 +276,30 @@ static bool copy_run(struct dma *j, uint64_t dst, uint64_t src, uint64_t bytes)
 	return true;
 }
 
-static bool copy(struct dma *j, const struct spyre_dma_desc *d)
+/* The bytes from one position to another, counted over all runs in their order. */
+static bool copy(struct dma *j, const struct spyre_dma_desc *d, uint64_t from, uint64_t to)
 {
-	uint64_t dst = d->dst, src = d->src;
+	uint64_t dst = d->dst, src = d->src, run = from / d->bytes, off = from % d->bytes;
 	uint32_t at[3] = { 0 };
 	unsigned int i;
 
+	for (i = 0; i + 1 < d->ndims; i++) {
+		at[i] = run % d->count[i];
+		run /= d->count[i];
+		dst += d->dst_stride[i] * at[i];
+		src += d->src_stride[i] * at[i];
+	}
 	for (;;) {
-		if (!copy_run(j, dst, src, d->bytes))
+		uint64_t n = d->bytes - off;
+
+		if (n > to - from)
+			n = to - from;
+		if (!copy_run(j, dst + off, src + off, n))
 			return false;
+		from += n;
+		off = 0;
+		if (from == to)
+			return true;
 		for (i = 0; i + 1 < d->ndims; i++) {
 			dst += d->dst_stride[i];
 			src += d->src_stride[i];

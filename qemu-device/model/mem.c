@@ -126,23 +126,31 @@ bool mem_touched(struct spyre_card *c, uint64_t addr)
 	return found;
 }
 
+bool mem_hole(struct spyre_card *c, uint64_t addr, uint64_t *holes)
+{
+	uint64_t page = addr >> SPYRE_PAGE_SHIFT, bit = 1ull << (page & 63);
+
+	/* Written first: a job that stores to what it found untouched reads what it stored. */
+	if (likely(load_relaxed(&c->touched[page / 64]) & bit))
+		return false;
+	if (holes && load_relaxed(&holes[page / 64]) & bit)
+		return true;
+	if (mem_touched(c, addr))
+		return false;
+	if (holes)
+		__atomic_fetch_or(&holes[page / 64], bit, __ATOMIC_RELAXED);
+	return true;
+}
+
 const void *mem_read(struct spyre_card *c, uint64_t addr, uint64_t *len, uint64_t *holes)
 {
 	static const uint8_t zeros[HOST_PAGE] __attribute__((aligned(4096)));
-	uint64_t page = addr >> SPYRE_PAGE_SHIFT, bit = 1ull << (page & 63);
 	uint64_t n = SPYRE_PAGE_SIZE - (addr & (SPYRE_PAGE_SIZE - 1));
 
 	if (*len > n)
 		*len = n;
-	/* Written first: a job that stores to what it found untouched reads what it stored. */
-	if (likely(load_relaxed(&c->touched[page / 64]) & bit))
+	if (!mem_hole(c, addr, holes))
 		return c->mem + addr;
-	if (!holes || !(load_relaxed(&holes[page / 64]) & bit)) {
-		if (mem_touched(c, addr))
-			return c->mem + addr;
-		if (holes)
-			__atomic_fetch_or(&holes[page / 64], bit, __ATOMIC_RELAXED);
-	}
 	n = HOST_PAGE - (addr & (HOST_PAGE - 1));
 	if (*len > n)
 		*len = n;

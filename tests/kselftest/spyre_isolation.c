@@ -1063,9 +1063,20 @@ static int flood_copies_within(const struct target *t)
 
 	(void)t;
 	MUST(!own_open(&o));
-	/* Memory that nobody wrote is copied by other means. */
 	cb = cb_fill(o.dmva, PAGE2M, 1);
 	MUST(ends(&o.q, &cb, SPYRE_OK, 0));
+	cb = long_copy(SPYRE_CB_DMAX, o.dmva + MB, o.dmva);
+	return flood(&o, &cb);
+}
+
+/* Memory that nobody wrote is copied by other means. */
+static int flood_copies_of_nothing(const struct target *t)
+{
+	struct spyre_cb cb;
+	struct own o;
+
+	(void)t;
+	MUST(!own_open(&o));
 	cb = long_copy(SPYRE_CB_DMAX, o.dmva + MB, o.dmva);
 	return flood(&o, &cb);
 }
@@ -1125,6 +1136,13 @@ TEST_F_TIMEOUT(iso, flood_of_long_copies_within, 300)
 {
 	ASSERT_EQ(0, open_node());
 	starve(_metadata, self, flood_copies_within, SPYRE_CB_DMAX, 2);
+	VICTIM_IS_WELL();
+}
+
+TEST_F_TIMEOUT(iso, flood_of_copies_of_nothing, 300)
+{
+	ASSERT_EQ(0, open_node());
+	starve(_metadata, self, flood_copies_of_nothing, SPYRE_CB_DMAX, 2);
 	VICTIM_IS_WELL();
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* DMI, DMO and DMX engines: results, refusals, times, cancelling, and taking memory away under load. */
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "model_util.h"
 
@@ -236,6 +238,76 @@ static void test_list(void **state)
 	assert_int_equal(rb.status, SPYRE_ERR_FAULT);
 	assert_int_equal(rb.rb_hmierr_addr, HOST_BYTES);
 	assert_int_equal(rb.rb_hmierr_mode, SPYRE_HMI_HOST_READ);
+}
+
+/*
+ * From pages that nobody wrote come zeros, also to a page which the job itself writes other things to, before and
+ * after: entries of a list are in order.
+ */
+static void test_holes(void **state)
+{
+	struct fix *f = *state;
+	uint8_t *host = spyre_inproc_arena(f->ip);
+	/* Pages of DMVA: 0 is written, 1 and 2 are holes; each entry moves 256 bytes within the card. */
+	static const uint32_t move[][2] = {
+		{ 1 * 2 * MB, 2 * 2 * MB },		/* hole to hole */
+		{ 1 * 2 * MB + 4096, 0 },		/* something, where it was asked about */
+		{ 1 * 2 * MB + 4096 + 128, 2 * 2 * MB },	/* zeros over half of it */
+		{ 1 * 2 * MB + 8192, 1 * 2 * MB + 4096 },	/* what was moved there is read */
+		{ 0, 2 * 2 * MB },			/* zeros over what was written before */
+		{ 3 * 2 * MB, 2 * 2 * MB },
+	};
+	struct spyre_cb cb = { .type = SPYRE_CB_DMAX, .flags = SPYRE_CB_F_LIST };
+	unsigned int i, round;
+
+	space(f);
+	for (round = 0; round < 2; round++) {
+		memset(dev_byte(f, 0), 0x5a, 4096);
+		for (i = 0; i < ARRAY_SIZE(move); i++) {
+			struct spyre_dma_desc d = { .dst = move[i][0], .src = move[i][1], .bytes = 256, .ndims = 1 };
+
+			memcpy(host + i * SPYRE_DMA_LIST_STRIDE, &d, sizeof(d));
+		}
+		cb.u.list.list = 0;
+		cb.u.list.entries = ARRAY_SIZE(move);
+		assert_int_equal((round ? job_parts(f, DMX0, 1, &cb, 1) : job_run(f, DMX0, 1, &cb)).status, SPYRE_OK);
+		for (i = 0; i < 256; i++) {
+			uint8_t mixed = i < 128 ? 0x5a : 0;
+
+			assert_int_equal(*dev_byte(f, i), 0);
+			assert_int_equal(*dev_byte(f, 1 * 2 * MB + i), 0);
+			assert_int_equal(*dev_byte(f, 1 * 2 * MB + 4096 + i), mixed);
+			assert_int_equal(*dev_byte(f, 1 * 2 * MB + 8192 + i), mixed);
+			assert_int_equal(*dev_byte(f, 256 + i), 0x5a);
+		}
+	}
+	assert_false(mem_touched(f->card, 64 * MB + 3 * SPYRE_PAGE_SIZE));
+}
+
+/* Stands in for the C library's: how often the card asks its host which pages are populated. */
+static unsigned int asked;
+
+ssize_t pread(int fd, void *buf, size_t n, off_t at)
+{
+	__atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
+	return syscall(SYS_pread64, fd, buf, n, at);
+}
+
+/* Runs over pages that nobody wrote ask about each page once, not for each run. */
+static void test_holes_cost(void **state)
+{
+	struct fix *f = *state;
+	struct spyre_cb cb = { .type = SPYRE_CB_DMAX };
+	unsigned int before;
+
+	space(f);
+	cb.u.dma = (struct spyre_dma_desc){
+		.dst = 0, .src = 2 * MB, .bytes = 128, .ndims = 2, .count = { 8192 },
+		.dst_stride = { 256 }, .src_stride = { 256 },
+	};
+	before = load_relaxed(&asked);
+	assert_int_equal(job_run(f, DMX0, 1, &cb).status, SPYRE_OK);
+	assert_in_range(load_relaxed(&asked) - before, 1, 2);
 }
 
 /* --- Refusals ------------------------------------------------------------------------------------- */
@@ -719,6 +791,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup_card, teardown_card)
 		T(test_random),
 		T(test_list),
+		T(test_holes),
+		T(test_holes_cost),
 		T(test_faults),
 		T(test_bad_cbs),
 		T(test_fill),
