@@ -92,7 +92,8 @@
 
 /*
  * RO. Signs of life of engine e, free running: counts with the end of each job and, while one runs, at
- * least with every 64 KiB that it moves or every millisecond of host time that it computes. One that
+ * least with every 64 KiB that it moves or every millisecond of host time that it computes, and while it
+ * waits for the end of its modelled time with every 2^19 cycles of the SoC's counter. One that
  * stands still under a busy engine is hung; one that moves is slow. Engines are numbered as in
  * rb_hmierr_snid and in the order of GET_INFO: all DMI, all DMO, all DMX, compute; zero where none is.
  */

@@ -478,6 +478,7 @@ int engines_init(struct spyre_card *c);
 void engines_free(struct spyre_card *c);
 void engines_stop(struct spyre_card *c);	/* cancels all, waits, forgets completions */
 void engine_start(struct spyre_card *c, unsigned int e, const struct mcu_job *job);
+uint32_t engine_progress(struct engine *e);	/* ENG_PROGRESS */
 void engine_cancel(struct spyre_card *c, unsigned int e);
 void engines_abort(struct spyre_card *c, uint32_t ctx);
 void engine_fault(struct engine *e, enum spyre_hmi_mode mode, uint64_t addr, enum spyre_syndrome syn);

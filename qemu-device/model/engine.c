@@ -149,6 +149,15 @@ static struct engine *first_done(struct spyre_card *c)
 	return best;
 }
 
+/*
+ * A job that has run and waits for the end of its modelled time is not hung either: that time counts, in units of about
+ * a millisecond. What it has counted stays when the job is announced.
+ */
+static uint32_t waited(const struct engine *e, uint64_t until)
+{
+	return until > e->ts1 ? (uint32_t)((until - e->ts1) >> 19) : 0;
+}
+
 void announce(struct spyre_card *c)
 {
 	uint64_t now = soc_now(c), next = ~0ull;
@@ -181,6 +190,7 @@ void announce(struct spyre_card *c)
 		said[n].tag = e->tag;
 		said[n].status = e->rb.status;
 		n++;
+		add_relaxed(&e->progress, waited(e, e->ts5));
 		store_release(&e->state, ENG_IDLE);
 	}
 	store_seq(&c->ann_next, next);
@@ -217,6 +227,21 @@ bool completion_pop(struct spyre_card *c, struct mcu_completion *out)
 	return ret;
 }
 
+uint32_t engine_progress(struct engine *e)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&e->lock);
+	n = (uint32_t)load_relaxed(&e->progress);
+	if (load_acquire(&e->state) == ENG_DONE) {
+		uint64_t now = soc_now(e->card);
+
+		n += waited(e, now < e->ts5 ? now : e->ts5);
+	}
+	pthread_mutex_unlock(&e->lock);
+	return n;
+}
+
 /* --- Jobs ------------------------------------------------------------------------------------- */
 
 void engine_fault(struct engine *e, enum spyre_hmi_mode mode, uint64_t addr, enum spyre_syndrome syn)
@@ -244,7 +269,7 @@ static void run(struct engine *e)
 	store_relaxed(&e->last_ts5, e->ts5);
 	add_relaxed(&e->busy, e->ts5 - e->ts1);
 	add_relaxed(&e->bytes, e->rb.bytes);
-	add_relaxed(&e->jobs, 1);
+	add_relaxed(&e->jobs, !e->next);
 	add_relaxed(&e->progress, 1);
 }
 

@@ -69,7 +69,7 @@ static uint32_t engine_read(struct spyre_card *c, uint32_t off)
 		due(c);
 		return load_acquire(&e->state) != ENG_IDLE;
 	case 0xc:
-		return load_relaxed(&e->progress);
+		return engine_progress(e);
 	}
 	return 0;
 }

@@ -91,7 +91,7 @@ uint32_t regs_read(struct spyre_card *c, uint32_t off)
 		return load_relaxed(&c->aperture_bad);
 	}
 	if (off >= SPYRE_REG_ENG_PROGRESS(0) && off < SPYRE_REG_ENG_PROGRESS(ENGINES) && !(off & 3))
-		return load_relaxed(&c->engine[(off - SPYRE_REG_ENG_PROGRESS(0)) / 4].progress);
+		return engine_progress(&c->engine[(off - SPYRE_REG_ENG_PROGRESS(0)) / 4]);
 	if (off < sizeof(c->regs) && !(off & 3))
 		return load_acquire(reg_ptr(c, off));
 	return 0;

@@ -494,7 +494,8 @@ static void test_times(void **state)
 	struct mcu_completion done;
 	struct spyre_cb cb;
 	struct spyre_rb rb, rb2;
-	uint64_t dur;
+	uint64_t dur, busy;
+	uint32_t moved;
 
 	space(f);
 	spyre_inproc_manual_clock(f->ip);
@@ -514,6 +515,24 @@ static void test_times(void **state)
 	assert_int_equal((uint32_t)rb.ts4, rb.ts[3]);
 	assert_int_not_equal(rb.power, 0);
 
+	/* While it only waits for its end it is seen to move. */
+	cb.u.dma.bytes = 8 * MB - 4096;
+	cb.u.dma.ndims = 2;
+	cb.u.dma.count[0] = 100;
+	job_start(f, DMI0, 1, 4, &cb);
+	WAIT_FOR(load_acquire(&f->card->engine[DMI0].state) == ENG_DONE);
+	moved = engine_progress(&f->card->engine[DMI0]);
+	assert_int_equal(engine_progress(&f->card->engine[DMI0]), moved);
+	spyre_inproc_advance(f->ip, 3000000);
+	assert_in_range(engine_progress(&f->card->engine[DMI0]) - moved, 2, 6);
+	moved = engine_progress(&f->card->engine[DMI0]);
+	spyre_inproc_advance(f->ip, 20000000);
+	job_wait(f, 4);
+	assert_true(engine_progress(&f->card->engine[DMI0]) - moved < 1000);
+	assert_int_not_equal(engine_progress(&f->card->engine[DMI0]), moved);
+	busy = counter(f, "dmi0-busy") - dur;
+
+	cb = cb_copy(SPYRE_CB_DMAI, 0, 0, 4 * MB);
 	/* Two engines of one direction share the link; the other direction is free. */
 	job_start(f, DMI0, 1, 5, &cb);
 	WAIT_FOR(load_acquire(&f->card->engine[DMI0].state) == ENG_DONE);
@@ -538,6 +557,33 @@ static void test_times(void **state)
 	assert_int_equal(rb.ts[0], rb.ts[3]);
 	assert_in_range(rb.ts[4] - rb.ts[0], dur / 2 - 600, dur / 2 + 600);
 	assert_int_equal(rb.bytes, MB);
+	/* Parts take what the whole takes, and the first has all of the setup. */
+	cb = cb_copy(SPYRE_CB_DMAI, 0, 0, 4 * MB);
+	{
+		struct mcu_job job = { .context = 1, .tag = 8, .part = 10000 };
+		uint64_t sum = 0;
+
+		memcpy(job.cb, &cb, sizeof(job.cb));
+		do {
+			engine_start(f->card, DMI0, &job);
+			spyre_inproc_advance(f->ip, 80000);
+			WAIT_FOR(completion_pop(f->card, &done));
+			memcpy(&rb, done.rb, sizeof(rb));
+			assert_int_equal(rb.status, SPYRE_OK);
+			sum += rb.ts[4] - rb.ts[0];
+			job.at = done.next;
+			job.since = done.end;
+		} while (job.at);
+		assert_int_equal(sum, dur);
+	}
+	/* A list that has shrunk between two parts. */
+	{
+		struct mcu_job job = { .context = 1, .tag = 9, .at = 4 * MB / 128 };
+
+		memcpy(job.cb, &cb, sizeof(job.cb));
+		engine_start(f->card, DMI0, &job);
+		assert_int_equal(job_wait(f, 9).status, SPYRE_ERR_BAD_CB);
+	}
 	/* The timeout is card time, and nothing moves. */
 	memset(spyre_inproc_arena(f->ip), 0x77, 4096);
 	cb = cb_copy(SPYRE_CB_DMAO, 0, 0, 4 * MB);
@@ -548,9 +594,9 @@ static void test_times(void **state)
 	assert_int_equal(rb.status, SPYRE_ERR_TIMEOUT);
 	assert_int_equal(rb.ts[4] - rb.ts[0], 10000);
 	assert_int_equal(*(uint8_t *)spyre_inproc_arena(f->ip), 0x77);
-	assert_int_equal(counter(f, "dmi0-jobs"), 2);
-	assert_int_equal(counter(f, "dmi0-bytes"), 8 * MB);
-	assert_int_equal(counter(f, "dmi0-busy"), 2 * dur);
+	assert_int_equal(counter(f, "dmi0-jobs"), 5);
+	assert_int_equal(counter(f, "dmi0-bytes"), 12 * MB + 100 * (8 * MB - 4096));
+	assert_int_equal(counter(f, "dmi0-busy"), 3 * dur + busy);
 }
 
 static void test_timing_off(void **state)
