@@ -151,6 +151,26 @@ int dispatch_waiting(u32 kind)
 	return service[kind].waiting != 0;
 }
 
+int dispatch_wanted(u32 kind, u32 context)
+{
+	struct service *s = &service[kind];
+	const struct node *n;
+	u32 class;
+
+	/* A context has one kernel queue at most, and is in a class once. */
+	n = s->kernel.next;
+	if (n != &s->kernel && (list_entry(n, struct queue, link)->context != context || n->next != &s->kernel))
+		return 1;
+	for (class = 0; class < SPYRE_PRIORITIES; class++) {
+		const struct node *all = &s->class[class].takers;
+
+		n = all->next;
+		if (n != all && (n != &taker[kind][class][context].link || n->next != all))
+			return 1;
+	}
+	return 0;
+}
+
 int dispatch_turn(u64 now)
 {
 	struct queue *q;

@@ -107,6 +107,8 @@ int engine_start(u32 e, struct queue *q, const struct spyre_cb *cb)
 	en->timeout = cb->timeout ? cb->timeout : q->timeout;
 	en->addr = cb->type == SPYRE_CB_COMPUTE ? cb->u.compute.bootaddr : 0;
 	en->tag = sequence++ << 4 | e;
+	en->wanted = 0;
+	en->overdue = 0;
 	idle_mask[en->kind] &= ~(1u << e);
 	q->inflight++;
 	fw_mem.context[q->context].inflight++;
@@ -202,6 +204,8 @@ static void complete(const struct mcu_completion *c, struct spyre_rb *rb)
 	if (!more && !rb->status && en->timeout && en->timeout <
 	    (en->kind == MCU_ENGINE_COMPUTE ? rb->ts[3] - rb->ts[2] : all))
 		rb->status = SPYRE_ERR_TIMEOUT;
+	if (en->overdue && rb->status == SPYRE_ERR_CANCELLED)
+		rb->status = SPYRE_ERR_TIMEOUT;
 	dispatch_charge(en->kind, q, busy > COST_MAX ? COST_MAX : (u32)busy);
 	usage_job(ctx, en->kind, busy, bytes);
 	if (card.over_power && en->kind == MCU_ENGINE_COMPUTE)
@@ -251,6 +255,28 @@ void engine_completions(void)
 			continue;
 		}
 		complete(&c, (struct spyre_rb *)(void *)c.rb);
+	}
+}
+
+void engine_held(u64 now)
+{
+	u32 e;
+
+	for (e = 0; e < number; e++) {
+		struct engine *en = &engine[e];
+
+		if (!en->busy || en->kind != MCU_ENGINE_COMPUTE || en->overdue)
+			continue;
+		if (!dispatch_wanted(en->kind, en->queue->context)) {
+			en->wanted = 0;
+		} else if (!en->wanted) {
+			en->wanted = now;
+		} else if (now - en->wanted >= FW_HELD) {
+			en->overdue = 1;
+			log_line(LOG_WARN, "context %u held the cores while others waited for %u s: its job is ended",
+				 en->queue->context, (u32)(FW_HELD / FW_MS / 1000u));
+			reg_write(MCU_ENG_STATUS(e), 1);
+		}
 	}
 }
 

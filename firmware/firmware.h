@@ -44,6 +44,7 @@
 #define FW_WAIT_MAX		(10u * FW_MS)	/* ... doubling up to this */
 #define FW_SWEEP		(FW_MS / 20u)	/* a SIGNAL is seen by WAITs on aliases of its word within this */
 #define FW_GRACE		(50u * FW_MS)	/* reset and destroy let jobs end for so long, then cancel them */
+#define FW_HELD			(60000ull * FW_MS)	/* how long contexts wait for another's job to leave the cores */
 #define FW_USAGE		(50u * FW_MS)	/* usage pages are at most this old while they change */
 /* Host time: how long a queue that has run dry is polled before a doorbell is asked for. */
 #define FW_POLL_NS		50000u
@@ -186,6 +187,8 @@ struct engine {
 	u64 cookie;
 	u64 timeout;
 	u64 addr;		/* COMPUTE: bootstrap address, for the RAS record */
+	u64 wanted;		/* COMPUTE: since when others were seen to wait for the job to end, 0: nobody does */
+	u8 overdue;		/* it was cancelled for that */
 };
 
 /*
@@ -353,6 +356,8 @@ void dispatch_direct(u32 kind, const struct queue *q);
 /* Service the queue's class has had: SoC cycles of an engine, or control blocks of the core. */
 void dispatch_charge(u32 kind, const struct queue *q, u32 cost);
 int dispatch_waiting(u32 kind);
+/* Nonzero when queues of contexts other than this one wait. */
+int dispatch_wanted(u32 kind, u32 context);
 /* Engines get jobs, then some queues get a turn. Nonzero: more to do at once. */
 int dispatch_turn(u64 now);
 
@@ -398,6 +403,8 @@ u32 engine_idle(u32 kind);
 int engine_start(u32 e, struct queue *q, const struct spyre_cb *cb);
 /* Completions of the FIFO, a bounded number. */
 void engine_completions(void);
+/* Ends a job that has the cores while other contexts have waited for them for FW_HELD; its status is TIMEOUT. */
+void engine_held(u64 now);
 /* Cancels the jobs of one queue. */
 void engine_cancel(const struct queue *q);
 int engine_any_busy(void);

@@ -57,6 +57,7 @@ void health_tick(u64 now)
 	card.tick_at = now + FW_TICK;
 	heartbeat();
 	health_check();
+	engine_held(now);
 	bytes = log_news();
 	if (bytes)
 		event_id(SPYRE_MSG_EVT_LOG, 0, bytes);

@@ -180,7 +180,7 @@ enum spyre_status {
 	SPYRE_ERR_DEADLOCK = 5,
 	SPYRE_ERR_WATCHDOG = 6,		/* modelled cycles exceeded the program's or the card's budget */
 	SPYRE_ERR_PROGRAM = 7,		/* a unit failed while running: see err_* */
-	SPYRE_ERR_TIMEOUT = 8,		/* the CB's own card-time timeout */
+	SPYRE_ERR_TIMEOUT = 8,		/* the CB's own card-time timeout; or other contexts waited 60 s for the cores it had */
 	SPYRE_ERR_CANCELLED = 9,	/* an earlier CB failed, or the queue was reset or destroyed */
 	SPYRE_ERR_RESET = 10,		/* fetched but not done when the card was reset */
 	SPYRE_ERR_LX_LOST = 11,		/* KEEP_LX, but another job ran in between */

@@ -252,6 +252,54 @@ static void test_watchdog_and_timeout(void **state)
 	reset();
 }
 
+/* Two minutes of loops, on a clock that the test moves: another context wants the cores for one of them. */
+static void test_held(void **state)
+{
+	struct spyreprog_job *job = spyreprog_job_new();
+	struct ct_queue_config cfg = { .entries = 64 };
+	struct ct_ctx *other = ct_ctx_new(card, 2);
+	struct ct_queue *waits = ct_queue_new(other, &cfg);
+	struct spyre_cb cb = compute(SPYRE_PROGRAM_BASE, 0, 0);
+	unsigned int tenths;
+	struct spyre_msg m;
+	uint32_t mine;
+	int p, i;
+
+	(void)state;
+	ct_map_card(other, SPYRE_PROGRAM_BASE, ct_pages(card, 1), 1, SPYRE_PTE_WRITE);
+	p = spyreprog_job_program(job, SPYRE_UNIT_L3LU);
+	for (i = 0; i < 3; i++)
+		sp_loop(job, p, i ? 60000 : 40);
+	sp_addimm(job, p, SPYRE_LAR0, 128);
+	for (i = 0; i < 3; i++)
+		sp_end(job, p);
+	spyreprog_job_unit(job, 0, SPYRE_UNIT_L3LU, 0, p);
+	load(job);
+	spyre_inproc_manual_clock(card->ip);
+	put(cb, 0);
+	ct_submit(queue);
+	while (!ct_reg(card, SPYRE_REG_ENG_PROGRESS(5)))
+		usleep(1000);
+	/* What waits need not be good: nobody looks at it before its turn. */
+	mine = ct_put(waits, &cb);
+	ct_submit(waits);
+	for (tenths = 0; tenths < 1000 && !ct_load(&queue->status->error); tenths++) {
+		spyre_inproc_advance(card->ip, 100000000);
+		usleep(1000);
+	}
+	assert_int_equal(ct_load(&queue->status->error), SPYRE_ERR_TIMEOUT);
+	assert_in_range(tenths, 600, 700);
+	assert_int_equal(ct_event(card, SPYRE_MSG_EVT_RAS, &m, CT_TIMEOUT_MS), 0);
+	assert_int_equal(((struct spyre_msg_ras *)(void *)m.body)->code, SPYRE_RAS_TIMEOUT);
+	/* It gets them: there is no program in its memory. */
+	for (i = 0; i < 1000 && !ct_load(&waits->status->error); i++) {
+		spyre_inproc_advance(card->ip, 100000);
+		usleep(1000);
+	}
+	assert_int_equal(ct_load(&waits->status->error), SPYRE_ERR_BAD_PROGRAM);
+	assert_int_equal(ct_load(&waits->status->error_entry), mine);
+}
+
 #define COUNTERS 1024u
 
 static uint64_t named(const struct spyre_counter *all, size_t n, const char *name)
@@ -797,6 +845,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_matmul, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_deadlock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_watchdog_and_timeout, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_counters, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program_fault, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_faults, setup, teardown),

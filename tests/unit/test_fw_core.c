@@ -1092,6 +1092,75 @@ static void test_parts_end_early(void **state)
 	assert_int_equal(queue_find(16) == NULL, 1);
 }
 
+/* --- Holding the cores ------------------------------------------------------------------------- */
+
+#define SECONDS(n)	((n) * 1000ull * card.soc_khz)
+
+/* Time passes, the firmware awake as it is while work is in flight. */
+static void pass(u64 cycles)
+{
+	u64 end = mock.time + cycles;
+
+	while (mock.time < end) {
+		mock.time += SECONDS(1) / 4;
+		mock_run();
+	}
+}
+
+static u32 compute_engine(void)
+{
+	u32 e;
+
+	for (e = 0; e < MCU_ENG_MAX; e++)
+		if (mock.engine[e].busy && mock.engine[e].job.cb[0] == SPYRE_CB_COMPUTE)
+			return e;
+	fail_msg("nothing computes");
+	return 0;
+}
+
+/* A job may have the cores for as long as no other context wants them, and a minute longer. */
+static void test_held(void **state)
+{
+	struct mq a = mq_new(0, 16, 1, 1), a2 = mq_new(1, 17, 1, 0), b = mq_new(2, 32, 2, 0), *holder, *other;
+	u32 e;
+
+	(void)state;
+	put(&a, cb_of(SPYRE_CB_COMPUTE, 0));
+	submit(&a);
+	mock_run();
+	e = compute_engine();
+	put(&a2, cb_of(SPYRE_CB_COMPUTE, 0));
+	submit(&a2);
+	pass(SECONDS(200));
+	assert_false(mock.engine[e].cancelled);
+	put(&b, cb_of(SPYRE_CB_COMPUTE, 0));
+	submit(&b);
+	pass(SECONDS(59));
+	assert_false(mock.engine[e].cancelled);
+	/* Whoever comes next has a minute of its own. */
+	mock_finish(e, SPYRE_OK, 10);
+	mock_run();
+	assert_int_equal(a.st->done, 1);
+	assert_true(mock.engine[e].busy);
+	holder = mock.engine[e].job.context == 1 ? &a2 : &b;
+	other = holder == &b ? &a2 : &b;
+	pass(SECONDS(59));
+	assert_false(mock.engine[e].cancelled);
+	pass(SECONDS(2));
+	assert_true(mock.engine[e].cancelled);
+	mock_finish(e, SPYRE_ERR_CANCELLED, 10);
+	mock_run();
+	assert_int_equal(holder->st->error, SPYRE_ERR_TIMEOUT);
+	assert_int_equal(other->st->error, SPYRE_OK);
+	/* Nobody waits any more. */
+	assert_true(mock.engine[e].busy);
+	pass(SECONDS(200));
+	assert_false(mock.engine[e].cancelled);
+	mock_finish(e, SPYRE_OK, 10);
+	mock_run();
+	assert_int_equal(other->st->done, 1);
+}
+
 /* --- Fairness ---------------------------------------------------------------------------------- */
 
 /* Four classes want the one DMX engine for ever: shares are 1:2:4:8 of its time. */
@@ -1687,6 +1756,7 @@ int main(void)
 		cmocka_unit_test_setup(test_weights, setup),
 		cmocka_unit_test_setup(test_turns, setup),
 		cmocka_unit_test_setup(test_kernel_queues, setup),
+		cmocka_unit_test_setup(test_held, setup),
 		cmocka_unit_test_setup(test_parts, setup),
 		cmocka_unit_test_setup(test_parts_end_early, setup),
 		cmocka_unit_test_setup(test_no_saving, setup),

@@ -138,7 +138,8 @@ static const struct {
 				 "the program did not end within its budget of cycles" },
 	[SPYRE_ERR_PROGRAM] = { SPYRERT_ERROR_PROGRAM, "a unit failed while running" },
 	[SPYRE_ERR_TIMEOUT] = { SPYRERT_ERROR_CARD_TIMEOUT,
-				"the operation's card-time timeout expired" },
+				"the operation's card-time timeout expired, or it had the cores for "
+				"a minute while others waited" },
 	[SPYRE_ERR_CANCELLED] = { SPYRERT_ERROR_CANCELLED, "cancelled" },
 	[SPYRE_ERR_RESET] = { SPYRERT_ERROR_RESET, "in flight when the card was reset" },
 	[SPYRE_ERR_LX_LOST] = { SPYRERT_ERROR_PROGRAM,
