@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -1340,6 +1341,49 @@ TEST_F_TIMEOUT(iso, all_host_memory, 120)
 	EXPECT_GE(limits(self->fd).host_user_used, 64 * MB);
 	EXPECT_EQ(-ENOMEM, bo_create(self->fd, 1ull << 37, DRM_SPYRE_BO_HOST, &h));
 	EXPECT_EQ(0, write_file(QUOTA, was));
+}
+
+#define CGROUPS	"/sys/fs/cgroup"
+#define CGROUP	CGROUPS "/spyre-isolation"
+
+/* Runs into the limit of 32 MB: an error, not a kill, and room again when some of it is given back. */
+static int fill_cgroup(const struct target *t)
+{
+	uint32_t h[64];
+	int fd = card_open(), n, ret;
+
+	(void)t;
+	MUST(fd >= 0);
+	for (n = 0; n < 64; n++) {
+		ret = bo_create(fd, MB, DRM_SPYRE_BO_HOST, &h[n]);
+		if (ret)
+			break;
+	}
+	MUST(ret == -ENOMEM);
+	MUST(n >= 8 && n < 32);
+	while (n > 4)
+		MUST(!bo_close(fd, h[--n]));
+	MUST(!bo_create(fd, MB, DRM_SPYRE_BO_HOST, &h[0]));
+	return 0;
+}
+
+TEST_F_TIMEOUT(iso, memory_of_a_cgroup, 120)
+{
+	pid_t pid;
+
+	if (access(CGROUPS "/cgroup.controllers", F_OK))
+		ASSERT_EQ(0, mount("none", CGROUPS, "cgroup2", 0, NULL));
+	ASSERT_EQ(0, write_file(CGROUPS "/cgroup.subtree_control", "+memory"));
+	rmdir(CGROUP);
+	ASSERT_EQ(0, mkdir(CGROUP, 0755));
+	ASSERT_EQ(0, write_file(CGROUP "/memory.max", "33554432"));
+	/* The child is born in it: what it does first is charged there, too. */
+	ASSERT_EQ(0, write_file(CGROUP "/cgroup.procs", "0"));
+	pid = start(fill_cgroup, &self->t, UID_A);
+	ASSERT_EQ(0, write_file(CGROUPS "/cgroup.procs", "0"));
+	EXPECT_EQ(0, end(pid));
+	EXPECT_EQ(0, rmdir(CGROUP));
+	VICTIM_IS_WELL();
 }
 
 TEST_HARNESS_MAIN
