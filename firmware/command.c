@@ -196,6 +196,11 @@ static u32 inject_fault(u32 id, u32 arg)
 	case SPYRE_INJECT_LOST_EVENT:
 		card.lost_event = arg;
 		return SPYRE_MSG_OK;
+	case SPYRE_INJECT_ODD_STATUS:
+		if (!arg)
+			return SPYRE_MSG_ERR_ARG;
+		card.odd_status = arg;
+		return SPYRE_MSG_OK;
 	default:
 		return SPYRE_MSG_ERR_ARG;
 	}
@@ -302,6 +307,11 @@ void command(const struct spyre_msg *msg)
 	}
 	if (msg->MessageAppId != SPYRE_APP_DRIVER || msg->VfId) {
 		answer(msg->MessageTag, SPYRE_MSG_ERR_ARG, NULL, 0);
+		return;
+	}
+	if (card.odd_status) {
+		answer(msg->MessageTag, card.odd_status, NULL, 0);
+		card.odd_status = 0;
 		return;
 	}
 	now_at = msg;

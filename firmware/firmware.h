@@ -224,7 +224,7 @@ struct card {
 	u32 pending_ops;
 	/* Injected faults. */
 	u8 crash, hang;
-	u32 slow_ms, lost_rb, lost_event;
+	u32 slow_ms, lost_rb, lost_event, odd_status;
 };
 
 extern struct card card;

@@ -111,7 +111,7 @@ static ssize_t read_word(const char __user *user, size_t count, char *word, size
 	return n < 1 ? -EINVAL : 0;
 }
 
-/* crash | hang | slow MS | lost-rb N | lost-event N */
+/* crash | hang | slow MS | lost-rb N | lost-event N | odd-status STATUS */
 static ssize_t inject_write(struct file *filp, const char __user *user, size_t count, loff_t *pos)
 {
 	static const char * const names[] = {
@@ -120,6 +120,7 @@ static ssize_t inject_write(struct file *filp, const char __user *user, size_t c
 		[SPYRE_INJECT_SLOW] = "slow",
 		[SPYRE_INJECT_LOST_RB] = "lost-rb",
 		[SPYRE_INJECT_LOST_EVENT] = "lost-event",
+		[SPYRE_INJECT_ODD_STATUS] = "odd-status",
 	};
 	struct spyre_device *sdev = filp->private_data;
 	char word[16];

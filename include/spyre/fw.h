@@ -161,6 +161,7 @@ enum spyre_inject {
 	SPYRE_INJECT_SLOW = 2,		/* the next command is answered .arg milliseconds late, up to SLOW_MAX_MS */
 	SPYRE_INJECT_LOST_RB = 3,	/* the next .arg response blocks are not written */
 	SPYRE_INJECT_LOST_EVENT = 4,	/* the next .arg queue interrupts are not raised; the vector ring entry is written */
+	SPYRE_INJECT_ODD_STATUS = 5,	/* the next command is not carried out and is answered with status .arg, not 0 */
 };
 
 #define SPYRE_INJECT_SLOW_MAX_MS	60000u

@@ -680,6 +680,27 @@ TEST_F_TIMEOUT(fault, missed_interrupt_is_counted, 120)
 	munmap((void *)r.word, 4096);
 }
 
+/* The firmware answers what no driver knows: the call fails, and only that. */
+TEST_F_TIMEOUT(fault, unknown_status, 90)
+{
+	struct drm_spyre_queue_create create;
+	int ret = 0, i;
+
+	ASSERT_EQ(-EINVAL, write_file(self->inject, "odd-status 0"));
+	/* A command of the driver's own, a reading of sensors or the like, may come before. */
+	for (i = 0; i < 20 && !ret; i++) {
+		create = (struct drm_spyre_queue_create){ .entries = 64 };
+		ASSERT_EQ(0, write_file(self->inject, "odd-status 777"));
+		ret = call(self->fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &create);
+	}
+	EXPECT_EQ(-EIO, ret);
+	create = (struct drm_spyre_queue_create){ .entries = 64 };
+	EXPECT_EQ(0, wait_log("answered with unknown status 777"));
+	EXPECT_EQ(0, call(self->fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &create));
+	EXPECT_EQ(0, queue_goes_on(&self->q));
+	EXPECT_EQ(0, card_works());
+}
+
 TEST_F_TIMEOUT(fault, lost_response_blocks, 90)
 {
 	struct spyre_cb cb = cb_nop();

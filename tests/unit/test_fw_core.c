@@ -1710,6 +1710,13 @@ static void test_injected(void **state)
 	mock_run();
 	assert_int_equal(mock.raised[1], 0);
 	assert_int_equal(((struct spyre_vec_event *)mock_at(VEC_RING))->seq, 1);
+	m.id = SPYRE_INJECT_ODD_STATUS;
+	m.arg = 0;
+	assert_int_equal(mock_call(SPYRE_MSG_INJECT, &m, sizeof(m)), SPYRE_MSG_ERR_ARG);
+	m.arg = 777;
+	assert_int_equal(mock_call(SPYRE_MSG_INJECT, &m, sizeof(m)), SPYRE_MSG_OK);
+	assert_int_equal(id_call(SPYRE_MSG_QUEUE_DESTROY, 16, 0), 777);
+	assert_non_null(queue_find(16));
 	/* The same from outside, past the mailbox, which the firmware wakes for. */
 	mock.inject[0].id = SPYRE_INJECT_LOST_RB;
 	mock.inject[0].arg = 2;
