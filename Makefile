@@ -176,7 +176,7 @@ check-full-run:
 
 .PHONY: debug-kernel debug-driver
 debug-kernel:
-	$(Q)tools/build/debug-kernel.sh build
+	$(Q)tools/build/own-kernel.sh debug
 debug-driver: debug-kernel
 	$(Q)$(MAKE) --no-print-directory kernel-for KDIR=$(SPYRE_CACHE)/kernel/debug/build \
 		KOUT=$(B)/kernel-$$(cat $(SPYRE_CACHE)/kernel/debug/release)

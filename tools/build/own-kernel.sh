@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Usage: own-kernel.sh debug
+# Builds a kernel of our own from the linux-source package of the stock kernel's
+# version: own-kernel.config with NAME-kernel.config on top. The result is
+# $SPYRE_CACHE/kernel/NAME, laid out as kernel.sh says, keyed by version and
+# configuration.
+#   debug   KASAN, UBSAN, lockdep, kmemleak and the like, fault injection, KCOV
+
+. "$(dirname "$0")/common.sh"
+
+KDIR=$SPYRE_CACHE/kernel
+JOBS=${JOBS:-$(nproc)}
+
+# The caller's: src, the source; dst, where the kernel comes to be; config, its configuration.
+kmake() {
+	nice make -C "$src" O="$dst/build" -j "$JOBS" "$@"
+}
+
+# lost CONFIG DOTCONFIG: the options of CONFIG that DOTCONFIG does not have as asked, of an option
+# that is named twice the last.
+lost() {
+	local want name have
+	while read -r want; do
+		name=${want%%=*}
+		have=$(grep "^$name=" "$2") || have=$name=n
+		[ "$have" = "$want" ] || printf ' %s' "$want"
+	done < <(sed -n '/^CONFIG_/p' "$1" | tac | awk -F= '!seen[$1]++' | tac)
+}
+
+configure() {
+	local missing
+	mkdir -p "$dst/build"
+	quiet "$dst/config.log" kmake KCONFIG_ALLCONFIG="$config" allnoconfig ||
+		die "the kernel in $src does not configure"
+	# An option whose dependencies are not met vanishes without a word.
+	missing=$(lost "$config" "$dst/build/.config")
+	[ -z "$missing" ] ||
+		die "this kernel's configuration drops$missing: see what the option depends on (its Kconfig" \
+			"entry in $src) and ask for that too, or drop it from tools/build/*-kernel.config"
+}
+
+# unpack: the source that is a tar on standard input, into src. What other
+# architectures have, and the documentation, would be half of it.
+unpack() {
+	rm -rf "$src" "$src.new"
+	mkdir -p "$src.new"
+	tar -xJ -C "$src.new" --strip-components=1 --exclude='*/arch/[!x]*.[cS]' --exclude='*.dts*' \
+		--exclude='*/Documentation/*.rst' --exclude='*/Documentation/*.yaml' \
+		--exclude='*/drivers/gpu/drm/amd/include/*' --exclude='*/tools/testing/selftests/*'
+	mv "$src.new" "$src"
+}
+
+# kernel NAME: configure and build.
+kernel() {
+	local name=$1 ver key rel
+	lock own-kernel
+	ver=$(cat "$KDIR/stock/version")
+	src=$KDIR/linux-$ver
+	config=$SCRATCH/config
+	mkdir -p "$SCRATCH"
+	cat "$SRCDIR/tools/build/own-kernel.config" "$SRCDIR/tools/build/$name-kernel.config" >"$config"
+	key=$(sha256sum "$config" | cut -c1-12)
+	dst=$KDIR/$name-$ver-$key
+	if [ ! -e "$dst/complete" ]; then
+		say KERNEL "$name kernel from linux-source $ver (about 15 minutes)"
+		[ -e "$src/Makefile" ] || unpack <"$KDIR/stock/linux-source.tar.xz" ||
+			die "cannot unpack linux-source $ver"
+		configure
+		quiet "$dst/build.log" kmake vmlinux modules || die "the $name kernel does not build"
+		quiet "$dst/install.log" kmake INSTALL_MOD_PATH="$dst" INSTALL_MOD_STRIP=1 \
+			DEPMOD=true modules_install || die "the $name kernel's modules do not install"
+		rel=$(cat "$dst/build/include/config/kernel.release")
+		PATH=$PATH:/sbin:/usr/sbin depmod -b "$dst" "$rel"
+		objcopy -S "$dst/build/vmlinux" "$dst/vmlinux-boot"
+		echo "$rel" >"$dst/release"
+		echo "$ver" >"$dst/version"
+		# What is left is what modules need to build, and vmlinux for gdb.
+		find "$dst/build" \( -name '*.o' -o -name '.*.cmd' -o -name '*.a' \) \
+			! -path "$dst/build/scripts/*" ! -path "$dst/build/tools/*" -delete
+		touch "$dst/complete"
+	fi
+	ln -sfn "${dst##*/}" "$KDIR/$name"
+}
+
+case ${1:-} in
+debug)
+	"$SRCDIR/tools/build/kernel.sh" fetch
+	kernel "$1"
+	;;
+*) die "usage: own-kernel.sh debug" ;;
+esac
