@@ -16,6 +16,7 @@
 #   CHECK_VM_FULL      more of those, for check-full alone
 #   CHECK_DEBUG        which of them run on the debug kernel too (else the kselftests)
 #   CHECK_DEPS         what tests need but are not themselves
+#   CHECK_FULL_DEPS    the same, for check-full alone
 #   DEMO               the command line of "make demo"
 #   BENCH              the command line of "make bench"; prints JSON lines
 #   INSTALL_BIN INSTALL_LIB INSTALL_PC INSTALL_MAN INSTALL_INC INSTALL_UDEV
@@ -72,6 +73,7 @@ CHECK_VM :=
 CHECK_VM_FULL :=
 CHECK_DEBUG :=
 CHECK_DEPS :=
+CHECK_FULL_DEPS :=
 DEMO :=
 BENCH :=
 INSTALL_BIN :=
@@ -168,7 +170,7 @@ check: build $(call test_files,$(CHECK_ALL)) $(CHECK_DEPS)
 check-run:
 	$(Q)$(RUN)
 
-check-full: build $(call test_files,$(CHECK_ALL) $(CHECK_FULL)) $(CHECK_DEPS) debug-driver
+check-full: build $(call test_files,$(CHECK_ALL) $(CHECK_FULL)) $(CHECK_DEPS) $(CHECK_FULL_DEPS) debug-driver
 	$(Q)$(MAKE) --no-print-directory check-full-run
 check-full-run:
 	$(Q)$(RUN) $(addprefix --vm ,$(CHECK_VM_FULL)) $(addprefix --host ,$(CHECK_HOST_FULL)) \

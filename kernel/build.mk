@@ -8,6 +8,7 @@
 #   make driver         $(B)/kernel/spyre.ko for the stock kernel
 #   make kernel-for KDIR=DIR KOUT=DIR   the same for another kernel's build folder
 #   make check-driver   W=1, sparse, checkpatch --strict
+#   make check-driver-clang   W=1 by clang
 
 KERNEL_SRC := $(wildcard kernel/*.c kernel/*.h kernel/Kbuild kernel/compat/*) Kbuild \
 	$(wildcard include/spyre/*.h) include/uapi/drm/spyre_accel.h
@@ -48,3 +49,26 @@ $(B)/kernel-check/passed: $(KERNEL_SRC) kernel/check.sh | $(KERNEL_READY)
 .PHONY: check-driver
 check-driver: $(B)/kernel-check/passed
 CHECK_DEPS += $(B)/kernel-check/passed
+
+# --- Checks of check-full -----------------------------------------------------
+
+$(B)/deps-full: tools/build/deps-full.txt tools/build/deps.sh tools/build/common.sh
+	$(Q)tools/build/deps.sh $<
+	$(Q)touch $@
+
+# Compiled only: there is no such kernel, so modpost cannot know the symbols that it would export.
+define kernel_compile
+$(Q)tools/build/own-kernel.sh $(1)
+$(call say,KBUILD,$(@D))
+$(Q)$(call kernel_stage,$(@D))
+$(Q)$(call kernel_make,$(SPYRE_CACHE)/kernel/$(1)/build,$(@D),W=1 KCFLAGS=-Werror KBUILD_MODPOST_WARN=1 \
+	$$(cat $(SPYRE_CACHE)/kernel/$(1)/args)) >$(@D)/log 2>&1 || { cat $(@D)/log >&2; exit 1; }
+$(Q)touch $@
+endef
+TREE_DEPS := tools/build/own-kernel.sh tools/build/own-kernel.config
+$(B)/kernel-clang/passed: $(KERNEL_SRC) $(TREE_DEPS) | $(B)/deps-full
+	$(call kernel_compile,clang)
+
+.PHONY: check-driver-clang
+check-driver-clang: $(B)/kernel-clang/passed
+CHECK_FULL_DEPS += $(B)/kernel-clang/passed

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Usage: deps.sh
-# Installs the packages of deps.txt that are missing, as root or through sudo.
+# Usage: deps.sh [LIST]
+# Installs the packages of LIST (deps.txt) that are missing, as root or through sudo.
 # With nothing missing it needs neither root nor network.
 
 . "$(dirname "$0")/common.sh"
@@ -21,7 +21,7 @@ while read -r alt; do
 		have "$p" && found=1
 	done
 	[ -n "$found" ] || missing+=("$alt")
-done < <(sed 's/#.*//; s/[[:space:]]*$//; /^$/d' "$SRCDIR/tools/build/deps.txt" | sort -u)
+done < <(sed 's/#.*//; s/[[:space:]]*$//; /^$/d' "${1:-$SRCDIR/tools/build/deps.txt}" | sort -u)
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 if [ "$(id -u)" = 0 ]; then

@@ -1,20 +1,26 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Usage: own-kernel.sh debug
-# Builds a kernel of our own from the linux-source package of the stock kernel's
-# version: own-kernel.config with NAME-kernel.config on top. The result is
-# $SPYRE_CACHE/kernel/NAME, laid out as kernel.sh says, keyed by version and
-# configuration.
-#   debug   KASAN, UBSAN, lockdep, kmemleak and the like, fault injection, KCOV
+# Usage: own-kernel.sh debug|clang
+# Makes a kernel of our own from the linux-source package of the stock kernel's
+# version: own-kernel.config with NAME-kernel.config on top, where there is one.
+# The result is $SPYRE_CACHE/kernel/NAME, keyed by version and configuration:
+#   debug   KASAN, UBSAN, lockdep, kmemleak and the like, fault injection, KCOV;
+#           laid out as kernel.sh says
+#   clang   prepared with LLVM so that modules compile against it, and no more: no
+#           kernel is built, so there is no Module.symvers either. It has
+#           build/    what "make -C" needs to compile modules
+#           args      what that make must be told besides
+#           version   the Debian package version
 
 . "$(dirname "$0")/common.sh"
 
 KDIR=$SPYRE_CACHE/kernel
 JOBS=${JOBS:-$(nproc)}
 
-# The caller's: src, the source; dst, where the kernel comes to be; config, its configuration.
+# The caller's: src, the source; dst, where the kernel comes to be; config, its configuration;
+# args, what make must be told besides.
 kmake() {
-	nice make -C "$src" O="$dst/build" -j "$JOBS" "$@"
+	nice make -C "$src" O="$dst/build" -j "$JOBS" "${args[@]}" "$@"
 }
 
 # lost CONFIG DOTCONFIG: the options of CONFIG that DOTCONFIG does not have as asked, of an option
@@ -44,49 +50,63 @@ configure() {
 # architectures have, and the documentation, would be half of it.
 unpack() {
 	rm -rf "$src" "$src.new"
-	mkdir -p "$src.new"
-	tar -xJ -C "$src.new" --strip-components=1 --exclude='*/arch/[!x]*.[cS]' --exclude='*.dts*' \
-		--exclude='*/Documentation/*.rst' --exclude='*/Documentation/*.yaml' \
-		--exclude='*/drivers/gpu/drm/amd/include/*' --exclude='*/tools/testing/selftests/*'
-	mv "$src.new" "$src"
+	mkdir -p "$src.new" &&
+		tar -xJ -C "$src.new" --strip-components=1 --exclude='*/arch/[!x]*.[cS]' --exclude='*.dts*' \
+			--exclude='*/Documentation/*.rst' --exclude='*/Documentation/*.yaml' \
+			--exclude='*/drivers/gpu/drm/amd/include/*' --exclude='*/tools/testing/selftests/*' &&
+		mv "$src.new" "$src"
 }
 
-# kernel NAME: configure and build.
-kernel() {
-	local name=$1 ver key rel
+prepare() {
+	quiet "$dst/prepare.log" kmake modules_prepare || die "the $1 kernel's source cannot be prepared"
+	echo "${args[@]}" >"$dst/args"
+}
+
+build() {
+	local rel
+	quiet "$dst/build.log" kmake vmlinux modules || die "the $1 kernel does not build"
+	quiet "$dst/install.log" kmake INSTALL_MOD_PATH="$dst" INSTALL_MOD_STRIP=1 \
+		DEPMOD=true modules_install || die "the $1 kernel's modules do not install"
+	rel=$(cat "$dst/build/include/config/kernel.release")
+	PATH=$PATH:/sbin:/usr/sbin depmod -b "$dst" "$rel"
+	objcopy -S "$dst/build/vmlinux" "$dst/vmlinux-boot"
+	echo "$rel" >"$dst/release"
+	# What is left is what modules need to build, and vmlinux for gdb.
+	find "$dst/build" \( -name '*.o' -o -name '.*.cmd' -o -name '*.a' \) \
+		! -path "$dst/build/scripts/*" ! -path "$dst/build/tools/*" -delete
+}
+
+# make_kernel build|prepare NAME [ARG...]: by make ARG...
+make_kernel() {
+	local how=$1 name=$2 args=("${@:3}") ver key src dst config
+	"$SRCDIR/tools/build/kernel.sh" fetch
 	lock own-kernel
 	ver=$(cat "$KDIR/stock/version")
 	src=$KDIR/linux-$ver
 	config=$SCRATCH/config
 	mkdir -p "$SCRATCH"
-	cat "$SRCDIR/tools/build/own-kernel.config" "$SRCDIR/tools/build/$name-kernel.config" >"$config"
-	key=$(sha256sum "$config" | cut -c1-12)
+	cat "$SRCDIR/tools/build/own-kernel.config" >"$config"
+	[ ! -e "$SRCDIR/tools/build/$name-kernel.config" ] ||
+		cat "$SRCDIR/tools/build/$name-kernel.config" >>"$config"
+	key=$({ cat "$config"; printf %s "${args[*]}"; } | sha256sum | cut -c1-12)
 	dst=$KDIR/$name-$ver-$key
 	if [ ! -e "$dst/complete" ]; then
-		say KERNEL "$name kernel from linux-source $ver (about 15 minutes)"
+		case $how in
+		build) say KERNEL "$name kernel from linux-source $ver (about 15 minutes)" ;;
+		prepare) say KERNEL "linux-source $ver: source to compile modules against" ;;
+		esac
 		[ -e "$src/Makefile" ] || unpack <"$KDIR/stock/linux-source.tar.xz" ||
 			die "cannot unpack linux-source $ver"
 		configure
-		quiet "$dst/build.log" kmake vmlinux modules || die "the $name kernel does not build"
-		quiet "$dst/install.log" kmake INSTALL_MOD_PATH="$dst" INSTALL_MOD_STRIP=1 \
-			DEPMOD=true modules_install || die "the $name kernel's modules do not install"
-		rel=$(cat "$dst/build/include/config/kernel.release")
-		PATH=$PATH:/sbin:/usr/sbin depmod -b "$dst" "$rel"
-		objcopy -S "$dst/build/vmlinux" "$dst/vmlinux-boot"
-		echo "$rel" >"$dst/release"
+		"$how" "$name"
 		echo "$ver" >"$dst/version"
-		# What is left is what modules need to build, and vmlinux for gdb.
-		find "$dst/build" \( -name '*.o' -o -name '.*.cmd' -o -name '*.a' \) \
-			! -path "$dst/build/scripts/*" ! -path "$dst/build/tools/*" -delete
 		touch "$dst/complete"
 	fi
 	ln -sfn "${dst##*/}" "$KDIR/$name"
 }
 
 case ${1:-} in
-debug)
-	"$SRCDIR/tools/build/kernel.sh" fetch
-	kernel "$1"
-	;;
-*) die "usage: own-kernel.sh debug" ;;
+debug) make_kernel build debug ;;
+clang) make_kernel prepare clang LLVM=-19 ;;
+*) die "usage: own-kernel.sh debug|clang" ;;
 esac
