@@ -9,6 +9,7 @@
 #   make kernel-for KDIR=DIR KOUT=DIR   the same for another kernel's build folder
 #   make check-driver   W=1, sparse, checkpatch --strict
 #   make check-driver-clang   W=1 by clang
+#   make check-driver-newest   W=1 for the newest Debian kernel
 
 KERNEL_SRC := $(wildcard kernel/*.c kernel/*.h kernel/Kbuild kernel/compat/*) Kbuild \
 	$(wildcard include/spyre/*.h) include/uapi/drm/spyre_accel.h
@@ -68,7 +69,10 @@ endef
 TREE_DEPS := tools/build/own-kernel.sh tools/build/own-kernel.config
 $(B)/kernel-clang/passed: $(KERNEL_SRC) $(TREE_DEPS) | $(B)/deps-full
 	$(call kernel_compile,clang)
+$(B)/kernel-newest/passed: $(KERNEL_SRC) $(TREE_DEPS) tools/build/newest-kernel.config
+	$(call kernel_compile,newest)
 
-.PHONY: check-driver-clang
+.PHONY: check-driver-clang check-driver-newest
 check-driver-clang: $(B)/kernel-clang/passed
-CHECK_FULL_DEPS += $(B)/kernel-clang/passed
+check-driver-newest: $(B)/kernel-newest/passed
+CHECK_FULL_DEPS += $(B)/kernel-clang/passed $(B)/kernel-newest/passed

@@ -115,6 +115,7 @@ apt_init() {
 	sources="deb $main $code main
 deb $sec $code-security main
 deb $main $code-backports main
+$([ "$code" = trixie ] || echo "deb $main trixie-backports main")
 deb-src $main trixie main
 deb-src $sec trixie-security main"
 	# Kernel and QEMU may be fetched at the same time.

@@ -1,16 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Usage: own-kernel.sh debug|clang
-# Makes a kernel of our own from the linux-source package of the stock kernel's
-# version: own-kernel.config with NAME-kernel.config on top, where there is one.
-# The result is $SPYRE_CACHE/kernel/NAME, keyed by version and configuration:
-#   debug   KASAN, UBSAN, lockdep, kmemleak and the like, fault injection, KCOV;
-#           laid out as kernel.sh says
-#   clang   prepared with LLVM so that modules compile against it, and no more: no
-#           kernel is built, so there is no Module.symvers either. It has
-#           build/    what "make -C" needs to compile modules
-#           args      what that make must be told besides
-#           version   the Debian package version
+# Usage: own-kernel.sh debug|clang|newest
+# Makes a kernel of our own from a linux-source package: own-kernel.config with
+# NAME-kernel.config on top, where there is one. The result is
+# $SPYRE_CACHE/kernel/NAME, keyed by version and configuration.
+#   debug    KASAN, UBSAN, lockdep, kmemleak and the like, fault injection, KCOV; of
+#            the stock kernel's version, laid out as kernel.sh says
+#   clang    the stock kernel's version, prepared with LLVM
+#   newest   the newest linux-source of this Debian release and its backports (on
+#            Debian 12, of Debian 13's), prepared
+# What is prepared lets modules compile against it, and no more: no kernel is built,
+# so there is no Module.symvers either. It has
+#   build/    what "make -C" needs to compile modules
+#   args      what that make must be told besides
+#   version   the Debian package version
 
 . "$(dirname "$0")/common.sh"
 
@@ -76,13 +79,39 @@ build() {
 		! -path "$dst/build/scripts/*" ! -path "$dst/build/tools/*" -delete
 }
 
-# make_kernel build|prepare NAME [ARG...]: by make ARG...
-make_kernel() {
-	local how=$1 name=$2 args=("${@:3}") ver key src dst config
+# stock, newest: set ver to the version of the source, src to where it is; unpack it there.
+stock() {
 	"$SRCDIR/tools/build/kernel.sh" fetch
-	lock own-kernel
 	ver=$(cat "$KDIR/stock/version")
 	src=$KDIR/linux-$ver
+	[ -e "$src/Makefile" ] || unpack <"$KDIR/stock/linux-source.tar.xz" || die "cannot unpack linux-source $ver"
+}
+
+newest() {
+	local pkg
+	# What is there is used as it is; UPDATE=1 looks for a newer one.
+	ver=$(cat "$KDIR/newest/version" 2>/dev/null) || ver=
+	src=$KDIR/linux-$ver
+	if [ -n "$ver" ] && [ -e "$src/Makefile" ] && [ -z "${UPDATE:-}" ]; then
+		return 0
+	fi
+	apt_init
+	pkg=$(apt_newest '^linux-source-[0-9.]+$')
+	[ -n "$pkg" ] || die "no linux-source in the Debian suites of this machine"
+	ver=$(apt_private apt-cache show --no-all-versions "$pkg" | sed -n 's/^Version: //p')
+	src=$KDIR/linux-$ver
+	[ ! -e "$src/Makefile" ] || return 0
+	say KERNEL "linux-source $ver"
+	deb_unpack "$SCRATCH/deb" "$pkg=$ver"
+	unpack <"$SCRATCH/deb/usr/src/$pkg.tar.xz" || die "cannot unpack linux-source $ver"
+	rm -rf "$SCRATCH/deb"
+}
+
+# make_kernel build|prepare NAME SOURCE [ARG...]: of stock or newest, by make ARG...
+make_kernel() {
+	local how=$1 name=$2 source=$3 args=("${@:4}") ver key src dst config
+	lock own-kernel
+	"$source"
 	config=$SCRATCH/config
 	mkdir -p "$SCRATCH"
 	cat "$SRCDIR/tools/build/own-kernel.config" >"$config"
@@ -95,8 +124,6 @@ make_kernel() {
 		build) say KERNEL "$name kernel from linux-source $ver (about 15 minutes)" ;;
 		prepare) say KERNEL "linux-source $ver: source to compile modules against" ;;
 		esac
-		[ -e "$src/Makefile" ] || unpack <"$KDIR/stock/linux-source.tar.xz" ||
-			die "cannot unpack linux-source $ver"
 		configure
 		"$how" "$name"
 		echo "$ver" >"$dst/version"
@@ -106,7 +133,8 @@ make_kernel() {
 }
 
 case ${1:-} in
-debug) make_kernel build debug ;;
-clang) make_kernel prepare clang LLVM=-19 ;;
-*) die "usage: own-kernel.sh debug|clang" ;;
+debug) make_kernel build debug stock ;;
+clang) make_kernel prepare clang stock LLVM=-19 ;;
+newest) make_kernel prepare newest newest ;;
+*) die "usage: own-kernel.sh debug|clang|newest" ;;
 esac
