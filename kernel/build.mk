@@ -8,6 +8,7 @@
 #   make driver         $(B)/kernel/spyre.ko for the stock kernel
 #   make kernel-for KDIR=DIR KOUT=DIR   the same for another kernel's build folder
 #   make check-driver   W=1, sparse, checkpatch --strict
+#   make check-cocci    the kernel's semantic patches
 #   make check-driver-clang   W=1 by clang
 #   make check-driver-newest   W=1 for the newest Debian kernel
 
@@ -56,6 +57,15 @@ CHECK_DEPS += $(B)/kernel-check/passed
 $(B)/deps-full: tools/build/deps-full.txt tools/build/deps.sh tools/build/common.sh
 	$(Q)tools/build/deps.sh $<
 	$(Q)touch $@
+
+$(B)/kernel-cocci/passed: $(KERNEL_SRC) kernel/cocci.sh | $(KERNEL_READY) $(B)/deps-full
+	$(call say,SPATCH,kernel/)
+	$(Q)$(call kernel_stage,$(@D))
+	$(Q)kernel/cocci.sh $(@D) $(SPYRE_CACHE)/kernel/stock/source
+	$(Q)touch $@
+.PHONY: check-cocci
+check-cocci: $(B)/kernel-cocci/passed
+CHECK_FULL_DEPS += $(B)/kernel-cocci/passed
 
 # Compiled only: there is no such kernel, so modpost cannot know the symbols that it would export.
 define kernel_compile
