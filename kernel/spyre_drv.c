@@ -8,6 +8,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/string_choices.h>
 
 #include <drm/drm_accel.h>
 #include <drm/drm_gem.h>
@@ -449,7 +450,7 @@ static int spyre_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		 sdev->serial, sdev->info.version, sdev->info.proto >> 16,
 		 sdev->info.proto & 0xffff,
 		 sdev->mem_size >> 20, hweight32(sdev->info.cores), sdev->irq.vectors,
-		 sdev->irq.vectors == 1 ? "" : "s");
+		 str_plural(sdev->irq.vectors));
 	return 0;
 
 err_boot:
