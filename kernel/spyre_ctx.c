@@ -465,8 +465,11 @@ found:
 	ret = xa_err(xa_store(&ctx->blocks, block, xa_mk_value(mask | BIT(bit)),
 			      GFP_KERNEL_ACCOUNT));
 	if (ret) {
-		if (!mask)
+		if (!mask) {
+			mutex_lock(&sdev->limbo_lock);
 			clear_bit(block, sdev->db_blocks);
+			mutex_unlock(&sdev->limbo_lock);
+		}
 		return ret;
 	}
 	*page = block * SPYRE_DB_BLOCK_PAGES + bit;

@@ -215,8 +215,8 @@ static int boot_error(struct spyre_device *sdev, u32 status)
 
 static int wait_online(struct spyre_device *sdev)
 {
-	unsigned long deadline = jiffies + msecs_to_jiffies(clamp(boot_timeout_ms, 100u, 600000u));
-	unsigned int naps = 0;
+	unsigned int timeout = clamp(READ_ONCE(boot_timeout_ms), 100u, 600000u), naps = 0;
+	unsigned long deadline = jiffies + msecs_to_jiffies(timeout);
 	u32 status, state;
 
 	for (;;) {
@@ -240,7 +240,7 @@ static int wait_online(struct spyre_device *sdev)
 		if (late) {
 			drm_err(&sdev->drm,
 				"firmware did not boot in %u ms (boot status %u, step 0x%x, state %s)\n",
-				boot_timeout_ms, status, spyre_read(sdev, SPYRE_REG_BOOT_PROGRESS),
+				timeout, status, spyre_read(sdev, SPYRE_REG_BOOT_PROGRESS),
 				spyre_state_name(state));
 			return -ETIMEDOUT;
 		}

@@ -154,7 +154,8 @@ int spyre_bo_on_bus(struct spyre_device *sdev, struct spyre_bo *bo)
 	int ret = -ENODEV;
 
 	mutex_lock(&sdev->bo_lock);
-	if (!sdev->gone)
+	/* Removal sets it before it takes bo_lock to look for buffers: one of us sees the other. */
+	if (!READ_ONCE(sdev->gone))
 		ret = bo->kind == SPYRE_KIND_IMPORT ? spyre_dmabuf_on_bus(sdev, bo) :
 						      map_chunks(sdev, bo);
 	if (!ret) {
@@ -266,16 +267,18 @@ static void bo_free(struct drm_gem_object *obj)
 
 static struct page *dummy_page(struct page **dummy)
 {
-	struct page *page = READ_ONCE(*dummy);
+	struct page *page = READ_ONCE(*dummy), *first;
 
 	if (page)
 		return page;
 	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (page && cmpxchg(dummy, NULL, page)) {
-		__free_page(page);
-		page = *dummy;
-	}
-	return page;
+	if (!page)
+		return NULL;
+	first = cmpxchg(dummy, NULL, page);
+	if (!first)
+		return page;
+	__free_page(page);
+	return first;
 }
 
 static vm_fault_t fault_dummy(struct vm_fault *vmf)

@@ -54,7 +54,7 @@ void spyre_mbox_start(struct spyre_device *sdev)
 	memset(m->evt, 0, SPYRE_MBOX_EVTS * sizeof(*m->evt));
 	m->tail = 0;
 	m->head = 0;
-	m->up = true;
+	WRITE_ONCE(m->up, true);
 	spyre_write64(sdev, SPYRE_REG_MBOX_CMD_BASE, m->cmd_dma);
 	spyre_write64(sdev, SPYRE_REG_MBOX_EVT_BASE, m->evt_dma);
 	spyre_write(sdev, SPYRE_REG_MBOX_CMD_ENTRIES, SPYRE_MBOX_CMDS);
@@ -72,7 +72,7 @@ void spyre_mbox_stop(struct spyre_device *sdev, int error)
 	struct mbox_req *req, *next;
 
 	spin_lock(&m->lock);
-	m->up = false;
+	WRITE_ONCE(m->up, false);
 	list_for_each_entry_safe(req, next, &m->pending, link) {
 		list_del_init(&req->link);
 		req->error = error;
@@ -242,7 +242,7 @@ static int status_error(struct spyre_device *sdev, u32 type, u32 status)
 static int mbox_call(struct spyre_device *sdev, u32 type, const void *body, size_t len,
 		     void *answer, size_t answer_len, bool lenient)
 {
-	unsigned long step = msecs_to_jiffies(clamp(mbox_timeout_ms, 10u, 600000u));
+	unsigned long step = msecs_to_jiffies(clamp(READ_ONCE(mbox_timeout_ms), 10u, 600000u));
 	unsigned long deadline = jiffies + step;
 	struct spyre_mbox *m = &sdev->mbox;
 	unsigned int extended = 0, nap = 20;

@@ -235,6 +235,6 @@ void spyre_mem_lost(struct spyre_device *sdev)
 	m->used_map = 0;
 	m->ndirty = 0;
 	m->scrubbing = 0;
-	m->gen++;
+	WRITE_ONCE(m->gen, m->gen + 1);
 	mutex_unlock(&m->lock);
 }

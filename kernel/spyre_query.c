@@ -170,15 +170,20 @@ void spyre_show_fdinfo(struct drm_printer *p, struct drm_file *drm_file)
 	struct spyre_device *sdev = file->sdev;
 	struct spyre_ctx *ctx = spyre_file_ctx_peek(file);
 	struct drm_spyre_usage usage = {};
+	u32 engines[ARRAY_SIZE(names)];
 	u64 device, host;
 	unsigned int i;
 
+	BUILD_BUG_ON(sizeof(engines) != sizeof(sdev->info.engines));
 	if (ctx)
 		spyre_ctx_usage(ctx, &usage);
+	down_read(&sdev->reset_sem);
+	memcpy(engines, sdev->info.engines, sizeof(engines));
+	up_read(&sdev->reset_sem);
 	for (i = 1; i < ARRAY_SIZE(names); i++) {
 		drm_printf(p, "drm-engine-%s:\t%llu ns\n", names[i],
 			   mul_u64_u32_div(usage.busy[i], NSEC_PER_SEC, sdev->soc_hz));
-		drm_printf(p, "drm-engine-capacity-%s:\t%u\n", names[i], sdev->info.engines[i]);
+		drm_printf(p, "drm-engine-capacity-%s:\t%u\n", names[i], engines[i]);
 		drm_printf(p, "drm-cycles-%s:\t%llu\n", names[i], usage.busy[i]);
 	}
 	spyre_file_sizes(drm_file, &device, &host);

@@ -273,7 +273,7 @@ static void reset_work(struct work_struct *work)
 	 */
 	for (tries = 0; rung == SPYRE_RUNG_FLR && tries < 100 && !READ_ONCE(sdev->gone); tries++) {
 		/* Someone else's reset of the function does as well. */
-		if (READ_ONCE(sdev->card_ok))
+		if (!READ_ONCE(sdev->recovering))
 			break;
 		ret = pci_try_reset_function(sdev->pdev);
 		if (ret != -EAGAIN) {

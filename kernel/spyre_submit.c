@@ -496,9 +496,9 @@ static bool blame(struct spyre_device *sdev, u32 id, u32 kind, unsigned long hel
 
 	if (!ctx)
 		return false;
-	if (!ctx->user || !mutex_trylock(&ctx->lock))
+	if (!mutex_trylock(&ctx->lock))
 		goto out;
-	if (!ctx->lost && !ctx->detached) {
+	if (ctx->user && !ctx->lost && !ctx->detached) {
 		drm_warn(&sdev->drm, "a job of context %u holds an engine for %u ms while others wait, the context is reset\n",
 			 id, jiffies_to_msecs(held));
 		trace_spyre_submit_blame(sdev->drm.dev, id, kind, jiffies_to_msecs(held));
@@ -1039,10 +1039,9 @@ static bool cb_ok(const struct spyre_cb *cb, u32 symbols)
 	return true;
 }
 
-static struct spyre_job *job_new(struct spyre_device *sdev, const struct drm_spyre_submit *args)
+static struct spyre_job *job_new(const struct drm_spyre_submit *args)
 {
 	struct spyre_job *job;
-	u32 i, flags;
 
 	job = kvzalloc(struct_size(job, cbs, args->cb_count), GFP_KERNEL_ACCOUNT);
 	if (!job)
@@ -1059,12 +1058,17 @@ static struct spyre_job *job_new(struct spyre_device *sdev, const struct drm_spy
 		kvfree(job);
 		return ERR_PTR(-EFAULT);
 	}
+	return job;
+}
+
+/* Makes the kernel's of the user's control blocks. The caller holds reset_sem. */
+static int job_take_cbs(struct spyre_device *sdev, struct spyre_job *job)
+{
+	u32 i, flags;
+
 	for (i = 0; i < job->count; i++) {
-		if (!cb_ok(&job->cbs[i], sdev->info.symbols)) {
-			fence_free(job->fence);
-			kvfree(job);
-			return ERR_PTR(-EINVAL);
-		}
+		if (!cb_ok(&job->cbs[i], sdev->info.symbols))
+			return -EINVAL;
 		/*
 		 * Each says how it ended. One SUBMIT ends before the next begins: who waits for
 		 * a fence of the same context relies on it, as the scheduler does.
@@ -1074,11 +1078,14 @@ static struct spyre_job *job_new(struct spyre_device *sdev, const struct drm_spy
 			flags |= SPYRE_CB_F_BARRIER;
 		job->cbs[i].flags |= cpu_to_le16(flags);
 	}
-	return job;
+	return 0;
 }
 
-/* The file's kernel submission, made now if there is none. */
-static int prepare(struct spyre_file *file, u32 flags, struct spyre_submit **sub)
+/*
+ * The file's kernel submission, made now if there is none, and its epoch. The caller holds
+ * reset_sem.
+ */
+static int prepare(struct spyre_file *file, u32 flags, struct spyre_submit **sub, u32 *epoch)
 {
 	struct spyre_ctx *ctx = spyre_file_ctx(file);
 	int ret = 0;
@@ -1095,7 +1102,11 @@ static int prepare(struct spyre_file *file, u32 flags, struct spyre_submit **sub
 		return ret;
 	spyre_submit_look(ctx);
 	*sub = ctx->submit;
-	return READ_ONCE((*sub)->error) ? -EIO : 0;
+	spin_lock(&ctx->sdev->submits.lock);
+	ret = (*sub)->error ? -EIO : 0;
+	*epoch = (*sub)->epoch;
+	spin_unlock(&ctx->sdev->submits.lock);
+	return ret;
 }
 
 /* From here on nothing fails, and nothing allocates: others may wait for the fence already. */
@@ -1131,7 +1142,7 @@ int spyre_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 	if (args->flags & ~DRM_SPYRE_SUBMIT_RESET || args->cb_count > SPYRE_SUBMIT_CBS ||
 	    args->in_count > SPYRE_SUBMIT_SYNCS || args->out_count > SPYRE_SUBMIT_SYNCS)
 		return -EINVAL;
-	job = job_new(sdev, args);
+	job = job_new(args);
 	if (IS_ERR(job))
 		return PTR_ERR(job);
 	outs = outs_get(args, drm_file);
@@ -1143,7 +1154,9 @@ int spyre_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 	ret = spyre_enter(sdev, file);
 	if (ret)
 		goto err_job;
-	ret = prepare(file, args->flags, &sub);
+	ret = job_take_cbs(sdev, job);
+	if (!ret)
+		ret = prepare(file, args->flags, &sub, &job->epoch);
 	if (ret)
 		goto err_exit;
 	if (atomic_inc_return(&sub->jobs) > SPYRE_SUBMIT_JOBS) {
@@ -1158,7 +1171,6 @@ int spyre_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 		drm_sched_job_cleanup(&job->base);
 		goto err_count;
 	}
-	job->epoch = READ_ONCE(sub->epoch);
 	job->sub = sub;
 	kref_get(&sub->ref);
 	commit(sub, job, outs, args->out_count);

@@ -39,24 +39,36 @@ static DEVICE_ATTR_RO(serial);
 static ssize_t fw_version_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct spyre_device *sdev = dev_get_drvdata(dev);
+	int n;
 
-	return sysfs_emit(buf, "%s\n", sdev->info.version);
+	down_read(&sdev->reset_sem);
+	n = sysfs_emit(buf, "%s\n", sdev->info.version);
+	up_read(&sdev->reset_sem);
+	return n;
 }
 static DEVICE_ATTR_RO(fw_version);
 
 static ssize_t protocol_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct spyre_device *sdev = dev_get_drvdata(dev);
+	u32 proto;
 
-	return sysfs_emit(buf, "%u.%u\n", sdev->info.proto >> 16, sdev->info.proto & 0xffff);
+	down_read(&sdev->reset_sem);
+	proto = sdev->info.proto;
+	up_read(&sdev->reset_sem);
+	return sysfs_emit(buf, "%u.%u\n", proto >> 16, proto & 0xffff);
 }
 static DEVICE_ATTR_RO(protocol);
 
 static ssize_t cores_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct spyre_device *sdev = dev_get_drvdata(dev);
+	u32 cores;
 
-	return sysfs_emit(buf, "0x%08x\n", sdev->info.cores);
+	down_read(&sdev->reset_sem);
+	cores = sdev->info.cores;
+	up_read(&sdev->reset_sem);
+	return sysfs_emit(buf, "0x%08x\n", cores);
 }
 static DEVICE_ATTR_RO(cores);
 
@@ -72,8 +84,12 @@ static DEVICE_ATTR_RO(mem_total);
 static ssize_t mem_used_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct spyre_device *sdev = dev_get_drvdata(dev);
+	u64 used;
 
-	return sysfs_emit(buf, "%llu\n", (u64)READ_ONCE(sdev->mem.used) << SPYRE_PAGE_SHIFT);
+	mutex_lock(&sdev->mem.lock);
+	used = sdev->mem.used;
+	mutex_unlock(&sdev->mem.lock);
+	return sysfs_emit(buf, "%llu\n", used << SPYRE_PAGE_SHIFT);
 }
 static DEVICE_ATTR_RO(mem_used);
 
