@@ -6,6 +6,7 @@
 #include <linux/dma-fence.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include <drm/drm_syncobj.h>
@@ -916,39 +917,51 @@ static void outs_free(struct out_sync *outs, u32 n)
 	kvfree(outs);
 }
 
-static int read_sync(u64 from, u32 i, struct drm_spyre_sync *sync)
+/*
+ * The user's list of syncobjs, to be freed. No lock is held: user memory may be served by a process
+ * that takes its time.
+ */
+static struct drm_spyre_sync *syncs_get(u64 from, u32 n)
 {
-	if (copy_from_user(sync, u64_to_user_ptr(from) + i * sizeof(*sync), sizeof(*sync)))
-		return -EFAULT;
-	return sync->flags ? -EINVAL : 0;
+	struct drm_spyre_sync *syncs = memdup_array_user(u64_to_user_ptr(from), n, sizeof(*syncs));
+	u32 i;
+
+	for (i = 0; !IS_ERR(syncs) && i < n; i++) {
+		if (syncs[i].flags) {
+			kfree(syncs);
+			return ERR_PTR(-EINVAL);
+		}
+	}
+	return syncs;
 }
 
 static struct out_sync *outs_get(const struct drm_spyre_submit *args, struct drm_file *drm_file)
 {
-	struct drm_spyre_sync sync;
+	struct drm_spyre_sync *syncs;
 	struct out_sync *outs;
 	int ret = 0;
 	u32 i;
 
 	if (!args->out_count)
 		return NULL;
+	syncs = syncs_get(args->out_syncs, args->out_count);
+	if (IS_ERR(syncs))
+		return ERR_CAST(syncs);
 	outs = kvcalloc(args->out_count, sizeof(*outs), GFP_KERNEL_ACCOUNT);
 	if (!outs)
-		return ERR_PTR(-ENOMEM);
+		ret = -ENOMEM;
 	for (i = 0; i < args->out_count && !ret; i++) {
-		ret = read_sync(args->out_syncs, i, &sync);
-		if (ret)
-			break;
-		outs[i].obj = drm_syncobj_find(drm_file, sync.handle);
+		outs[i].obj = drm_syncobj_find(drm_file, syncs[i].handle);
 		if (!outs[i].obj)
 			ret = -ENOENT;
-		outs[i].point = sync.point;
-		if (sync.point && !ret) {
+		outs[i].point = syncs[i].point;
+		if (outs[i].point && !ret) {
 			outs[i].chain = dma_fence_chain_alloc();
 			if (!outs[i].chain)
 				ret = -ENOMEM;
 		}
 	}
+	kfree(syncs);
 	if (ret) {
 		outs_free(outs, args->out_count);
 		return ERR_PTR(ret);
@@ -970,19 +983,16 @@ static void outs_publish(struct out_sync *outs, u32 n, struct dma_fence *fence)
 	}
 }
 
-static int ins_add(struct spyre_job *job, const struct drm_spyre_submit *args,
+static int ins_add(struct spyre_job *job, const struct drm_spyre_sync *ins, u32 n,
 		   struct drm_file *drm_file)
 {
-	struct drm_spyre_sync sync;
 	struct dma_fence *fence;
 	int ret = 0;
 	u32 i;
 
-	for (i = 0; i < args->in_count && !ret; i++) {
-		ret = read_sync(args->in_syncs, i, &sync);
+	for (i = 0; i < n && !ret; i++) {
 		/* The scheduler's own helper cuts points to 32 bits. */
-		if (!ret)
-			ret = drm_syncobj_find_fence(drm_file, sync.handle, sync.point, 0, &fence);
+		ret = drm_syncobj_find_fence(drm_file, ins[i].handle, ins[i].point, 0, &fence);
 		if (!ret)
 			ret = drm_sched_job_add_dependency(&job->base, fence);
 	}
@@ -1134,6 +1144,7 @@ int spyre_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 	struct spyre_device *sdev = to_spyre(drm);
 	struct spyre_file *file = drm_file->driver_priv;
 	struct drm_spyre_submit *args = data;
+	struct drm_spyre_sync *ins;
 	struct spyre_submit *sub;
 	struct out_sync *outs;
 	struct spyre_job *job;
@@ -1145,15 +1156,19 @@ int spyre_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 	job = job_new(args);
 	if (IS_ERR(job))
 		return PTR_ERR(job);
+	ins = syncs_get(args->in_syncs, args->in_count);
+	if (IS_ERR(ins)) {
+		ret = PTR_ERR(ins);
+		goto err_job;
+	}
 	outs = outs_get(args, drm_file);
 	if (IS_ERR(outs)) {
 		ret = PTR_ERR(outs);
-		outs = NULL;
-		goto err_job;
+		goto err_ins;
 	}
 	ret = spyre_enter(sdev, file);
 	if (ret)
-		goto err_job;
+		goto err_outs;
 	ret = job_take_cbs(sdev, job);
 	if (!ret)
 		ret = prepare(file, args->flags, &sub, &job->epoch);
@@ -1166,7 +1181,7 @@ int spyre_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 	ret = spyre_compat_sched_job_init(&job->base, &sub->entity, max(job->count, 1u), drm_file);
 	if (ret)
 		goto err_count;
-	ret = ins_add(job, args, drm_file);
+	ret = ins_add(job, ins, args->in_count, drm_file);
 	if (ret) {
 		drm_sched_job_cleanup(&job->base);
 		goto err_count;
@@ -1176,14 +1191,18 @@ int spyre_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 	commit(sub, job, outs, args->out_count);
 	spyre_exit(sdev);
 	outs_free(outs, args->out_count);
+	kfree(ins);
 	return 0;
 
 err_count:
 	atomic_dec(&sub->jobs);
 err_exit:
 	spyre_exit(sdev);
-err_job:
+err_outs:
 	outs_free(outs, args->out_count);
+err_ins:
+	kfree(ins);
+err_job:
 	fence_free(job->fence);
 	kvfree(job);
 	return ret;

@@ -19,6 +19,7 @@
 #include <linux/hrtimer.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "spyre_ctx.h"
@@ -102,10 +103,9 @@ static int slot_fill(struct wait_slot *s, const struct drm_spyre_wait_entry *e,
 }
 
 static struct wait_set *set_new(struct spyre_device *sdev, const struct drm_spyre_wait *args,
+				const struct drm_spyre_wait_entry *entries,
 				struct drm_file *drm_file)
 {
-	const struct drm_spyre_wait_entry __user *user = u64_to_user_ptr(args->entries);
-	struct drm_spyre_wait_entry e;
 	struct wait_set *set;
 	int ret = 0;
 	u32 i;
@@ -117,12 +117,8 @@ static struct wait_set *set_new(struct spyre_device *sdev, const struct drm_spyr
 	set->count = args->count;
 	set->all = args->flags & DRM_SPYRE_WAIT_ALL;
 	set->gen = ((struct spyre_file *)drm_file->driver_priv)->gen;
-	for (i = 0; i < set->count && !ret; i++) {
-		if (copy_from_user(&e, user + i, sizeof(e)))
-			ret = -EFAULT;
-		else
-			ret = slot_fill(&set->slot[i], &e, drm_file);
-	}
+	for (i = 0; i < set->count && !ret; i++)
+		ret = slot_fill(&set->slot[i], &entries[i], drm_file);
 	if (ret) {
 		set_free(set);
 		return ERR_PTR(ret);
@@ -442,6 +438,7 @@ int spyre_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_fi
 	struct spyre_file *file = drm_file->driver_priv;
 	struct drm_spyre_wait *args = data;
 	bool eventfd = args->flags & DRM_SPYRE_WAIT_EVENTFD;
+	struct drm_spyre_wait_entry *entries;
 	struct wait_set *set;
 	int ret;
 
@@ -449,11 +446,18 @@ int spyre_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_fi
 	    !args->count || args->count > SPYRE_WAIT_MAX ||
 	    (eventfd ? args->timeout_ns : args->eventfd))
 		return -EINVAL;
+	/* No lock is held: user memory may be served by a process that takes its time. */
+	entries = memdup_array_user(u64_to_user_ptr(args->entries), args->count, sizeof(*entries));
+	if (IS_ERR(entries))
+		return PTR_ERR(entries);
 	ret = spyre_enter(sdev, file);
-	if (ret)
+	if (ret) {
+		kfree(entries);
 		return ret;
-	set = set_new(sdev, args, drm_file);
+	}
+	set = set_new(sdev, args, entries, drm_file);
 	spyre_exit(sdev);
+	kfree(entries);
 	if (IS_ERR(set))
 		return PTR_ERR(set);
 	if (eventfd) {

@@ -6,17 +6,23 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/netlink.h>
+#include <linux/userfaultfd.h>
+
+#include <drm.h>
 
 #include "kselftest_harness.h"
 
@@ -568,6 +574,106 @@ TEST_F_TIMEOUT(fault, suspend_with_a_job_that_runs, 120)
 	ASSERT_EQ(0, suspend_and_resume());
 	EXPECT_EQ(SPYRE_ERR_RESET, queue_wait(&self->q, entry, WAIT_MS));
 	ASSERT_EQ(0, call(self->fd, DRM_IOCTL_SPYRE_QUEUE_RESET, &id));
+	EXPECT_EQ(0, queue_goes_on(&self->q));
+}
+
+/* A call whose arguments lie in a page that comes when we say. */
+struct absent {
+	int fd;
+	unsigned long request;
+	void *args;
+	int result;
+	int uffd;
+	void *page;
+};
+
+static int absent_init(struct absent *a)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	a->uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (a->uffd < 0)
+		return -errno;
+	a->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (a->page == MAP_FAILED)
+		return -errno;
+	reg.range.start = (uintptr_t)a->page;
+	reg.range.len = 4096;
+	if (ioctl(a->uffd, UFFDIO_API, &api) || ioctl(a->uffd, UFFDIO_REGISTER, &reg))
+		return -errno;
+	return 0;
+}
+
+static void *absent_call(void *arg)
+{
+	struct absent *a = arg;
+
+	a->result = call(a->fd, a->request, a->args);
+	return NULL;
+}
+
+/* Whether the card can sleep while the call waits for its page, which @content fills then. */
+static bool sleeps_during(struct absent *a, const void *content, size_t size)
+{
+	char page[4096] __attribute__((aligned(4096))) = { 0 };
+	struct uffdio_copy copy = { .dst = (uintptr_t)a->page, .src = (uintptr_t)page, .len = sizeof(page) };
+	struct pollfd fault = { .fd = a->uffd, .events = POLLIN };
+	int status = -1, i;
+	pthread_t thread;
+	bool slept = false;
+	pid_t pid;
+
+	memcpy(page, content, size);
+	if (pthread_create(&thread, NULL, absent_call, a) || poll(&fault, 1, WAIT_MS) != 1)
+		return false;
+	pid = fork();
+	if (!pid)
+		_exit(write_file(debugfs_path("reset"), "sleep 1") ? 1 : 0);
+	for (i = 0; i < WAIT_MS / 100 && !slept; i++) {
+		usleep(100000);
+		slept = waitpid(pid, &status, WNOHANG) == pid;
+	}
+	/* Whatever waits goes on now. */
+	if (ioctl(a->uffd, UFFDIO_COPY, &copy))
+		return false;
+	pthread_join(thread, NULL);
+	if (!slept)
+		waitpid(pid, &status, 0);
+	return slept && !status;
+}
+
+/*
+ * Memory that a call names may be served by a process that takes its time. No lock is held meanwhile: the
+ * card would be everybody's who can make a call and not read on.
+ */
+TEST_F_TIMEOUT(fault, sleep_while_arguments_are_read, 180)
+{
+	struct drm_spyre_wait_entry entry = { .kind = DRM_SPYRE_WAIT_QUEUE, .handle = self->q.id };
+	struct drm_spyre_wait wait = { .count = 1, .timeout_ns = after_ms(10 * WAIT_MS) };
+	struct drm_spyre_submit submit = { .in_count = 1 };
+	struct drm_syncobj_create done = { .flags = DRM_SYNCOBJ_CREATE_SIGNALED };
+	struct drm_spyre_sync in = { 0 };
+	struct absent a = { .fd = self->fd };
+	int ret = absent_init(&a);
+
+	if (ret == -ENOSYS)
+		SKIP(return, "this kernel has no userfaultfd");
+	ASSERT_EQ(0, ret);
+	a.request = DRM_IOCTL_SPYRE_WAIT;
+	a.args = &wait;
+	wait.entries = (uintptr_t)a.page;
+	EXPECT_TRUE(sleeps_during(&a, &entry, sizeof(entry)));
+	EXPECT_EQ(0, a.result);
+
+	ASSERT_EQ(0, madvise(a.page, 4096, MADV_DONTNEED));
+	ASSERT_EQ(0, call(self->fd, DRM_IOCTL_SYNCOBJ_CREATE, &done));
+	in.handle = done.handle;
+	a.request = DRM_IOCTL_SPYRE_SUBMIT;
+	a.args = &submit;
+	submit.in_syncs = (uintptr_t)a.page;
+	EXPECT_TRUE(sleeps_during(&a, &in, sizeof(in)));
+	EXPECT_EQ(0, a.result);
 	EXPECT_EQ(0, queue_goes_on(&self->q));
 }
 
