@@ -7,8 +7,9 @@
  */
 #include <linux/delay.h>
 #include <linux/firmware.h>
-#include <linux/moduleparam.h>
+#include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/vmalloc.h>
 
 #include "spyre_drv.h"
@@ -132,9 +133,20 @@ void spyre_fw_log_news(struct spyre_device *sdev)
 	*seen = head - n + print_lines(sdev, sdev->fw.news, n, false);
 }
 
-int spyre_fw_load(struct spyre_device *sdev)
+/* Name of the firmware file, to be freed; NULL without memory. */
+static char *wanted_name(void)
 {
-	const char *name = firmware && *firmware ? firmware : SPYRE_FW_NAME;
+	char *name;
+
+	/* Whoever writes the parameter frees the text that was there. */
+	kernel_param_lock(THIS_MODULE);
+	name = kstrdup(firmware && *firmware ? firmware : SPYRE_FW_NAME, GFP_KERNEL);
+	kernel_param_unlock(THIS_MODULE);
+	return name;
+}
+
+static int load_image(struct spyre_device *sdev, const char *name)
+{
 	const struct firmware *fw;
 	int ret;
 
@@ -159,6 +171,15 @@ int spyre_fw_load(struct spyre_device *sdev)
 	}
 	sdev->fw.image = fw;
 	return 0;
+}
+
+int spyre_fw_load(struct spyre_device *sdev)
+{
+	char *name = wanted_name();
+	int ret = name ? load_image(sdev, name) : -ENOMEM;
+
+	kfree(name);
+	return ret;
 }
 
 void spyre_fw_unload(struct spyre_device *sdev)
