@@ -705,7 +705,7 @@ TEST_F(uapi, context_quota)
 			if (seteuid(0))
 				_exit(3);
 			fd = -1;
-			if (!chmod("/dev/accel/accel0", 0666) && !seteuid(65534))
+			if (!fchmod(self->fd, 0666) && !seteuid(65534))
 				fd = card_open();
 			if (fd < 0)
 				_exit(4);
