@@ -1622,6 +1622,36 @@ static void isolation(void **state)
 	assert_int_equal(level().tensor, before.tensor);
 }
 
+/* Who gets no context is told how many there are, and whose. */
+static void limits_are_named(void **state)
+{
+	static struct spyrert_device *opened[1024];
+	enum spyrert_status status = SPYRERT_SUCCESS;
+	struct spyrert_stream *st;
+	char text[512] = "";
+	int n = 0;
+
+	(void)state;
+	while (!status && n < 1024) {
+		OK(spyrert_device_open(lib, 0, &opened[n++]));
+		st = spyrert_default_stream(opened[n - 1]);
+		assert_non_null(st);
+		status = spyrert_stream_nop(st);
+		snprintf(text, sizeof(text), "%s", spyrert_last_error());
+	}
+	assert_int_equal(status, SPYRERT_ERROR_LIMIT);
+	assert_non_null(strstr(text, "limit reached: contexts "));
+	assert_non_null(strstr(text, "for this user"));
+	/* One that ends makes room for one. */
+	OK(spyrert_device_close(opened[--n]));
+	OK(spyrert_device_close(opened[--n]));
+	OK(spyrert_device_open(lib, 0, &opened[n++]));
+	OK(spyrert_stream_nop(spyrert_default_stream(opened[n - 1])));
+	OK(spyrert_stream_synchronize(spyrert_default_stream(opened[n - 1]), LONG));
+	while (n)
+		OK(spyrert_device_close(opened[--n]));
+}
+
 /* Thousands of launches leave nothing behind. */
 static void no_growth(void **state)
 {
@@ -1710,6 +1740,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(waiting_is_sleeping),
 		cmocka_unit_test(forked_child),
 		cmocka_unit_test(isolation),
+		cmocka_unit_test(limits_are_named),
 		cmocka_unit_test(no_growth),
 		cmocka_unit_test(signals_are_the_programs),
 	};
