@@ -63,7 +63,7 @@ $(B)/tests/rt/test_rt_cxx: $(B)/tests/rt/cxx.o $(SPYRERT) $(SPYREPROG)
 	$(Q)$(CXX) -pthread -o $@ $< $(SPYREPROG) $(SPYRERT_LINK) -lm
 
 CHECK_UNIT += $(B)/tests/unit/test_rt_model $(B)/tests/unit/test_rt_tsan $(B)/tests/rt/test_rt_cxx $(B)/tests/rt/test_smi
-CHECK_UNIT += tests/rt/sparse
+CHECK_UNIT += tests/rt/sparse tests/rt/abi,$(B)
 CHECK_RT := $(B)/tests/rt/test_rt $(B)/tests/rt/test_reset
 CHECK_DEPS += $(CHECK_RT)
 CHECK_VM += $(CHECK_RT) tests/rt/test_smi_reset,$(B) tests/rt/test_smi_users,$(B)
