@@ -7,7 +7,7 @@ KST_DIR := $(B)/tests/kselftest
 KST_SRC := $(SPYRE_CACHE)/kernel/stock/source/tools/testing/selftests
 KST_DRM := $(shell pkg-config --cflags libdrm)
 # They share a machine. spyre_fw comes last: for a minute its restarts use up what the driver allows.
-KST := spyre_uapi spyre_queue spyre_life spyre_buffers spyre_submit spyre_isolation spyre_fw
+KST := spyre_uapi spyre_queue spyre_life spyre_module spyre_buffers spyre_submit spyre_isolation spyre_fw
 
 $(KST_DIR)/%.o: tests/kselftest/%.c tests/kselftest/spyre_test.h include/uapi/drm/spyre_accel.h | $(KERNEL_READY)
 	$(call say,CC,$@)
@@ -27,3 +27,5 @@ CHECK_VM += $(addprefix $(KST_DIR)/,$(KST))
 CHECK_DEPS += $(addprefix $(KST_DIR)/,$(KST))
 # Eight vectors, addresses that an IOMMU translates, a second card beside.
 CHECK_VM_FULL += $(foreach t,spyre_queue spyre_life spyre_buffers spyre_submit,vm:--iommu=intel,vm:--cards=2,$(KST_DIR)/$(t))
+# 200 lives of the module; the words without a number have 20.
+CHECK_VM_FULL += SPYRE_LIVES=200,$(KST_DIR)/spyre_module

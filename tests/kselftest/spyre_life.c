@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,7 +13,6 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -451,49 +449,6 @@ TEST_F_TIMEOUT(life, reset_ends_waits, 60)
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
 	EXPECT_EQ(0, card_works());
-}
-
-/* SPYRE_MODULE, or what was built for the running kernel beside this program. */
-static int open_module(void)
-{
-	const char *named = getenv("SPYRE_MODULE");
-	char exe[PATH_MAX], path[PATH_MAX + 128];
-	struct utsname u;
-	ssize_t n;
-	int i, fd;
-
-	if (named)
-		return open(named, O_RDONLY | O_CLOEXEC);
-	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	if (n < 0 || uname(&u))
-		return -1;
-	exe[n] = 0;
-	/* BUILD/tests/kselftest/NAME */
-	for (i = 0; i < 3; i++)
-		*strrchr(exe, '/') = 0;
-	snprintf(path, sizeof(path), "%s/kernel-%s/spyre.ko", exe, u.release);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	snprintf(path, sizeof(path), "%s/kernel/spyre.ko", exe);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* Twenty lives of the module, each with work done and thrown away. */
-TEST_F_TIMEOUT(life, module_reload, 180)
-{
-	int module = open_module(), i;
-
-	ASSERT_GE(module, 0);
-	/* Nobody else has the card open while tests run. */
-	close(self->fd);
-	for (i = 0; i < 20; i++) {
-		ASSERT_EQ(0, card_works());
-		ASSERT_EQ(0, syscall(SYS_delete_module, "spyre", O_NONBLOCK)) TH_LOG("round %d: %d", i, errno);
-		EXPECT_NE(0, access("/sys/module/spyre", F_OK));
-		ASSERT_EQ(0, syscall(SYS_finit_module, module, "", 0)) TH_LOG("round %d: %d", i, errno);
-	}
-	close(module);
 }
 
 TEST_HARNESS_MAIN

@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -276,6 +278,22 @@ int pci_file(const char *name, const char *text)
 
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", card_pci(), name);
 	return write_file(path, text);
+}
+
+int thread_sleeps(const int *tid)
+{
+	char path[64], word[64];
+	int i, id;
+
+	for (i = 0; i < 2000; i++) {
+		id = __atomic_load_n(tid, __ATOMIC_ACQUIRE);
+		snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", id);
+		/* A thread that runs has "running" there; 16 is ioctl(). */
+		if (id && !read_file(path, word, sizeof(word)) && atoi(word) == SYS_ioctl)
+			return 0;
+		usleep(5000);
+	}
+	return -ETIME;
 }
 
 int card_works(void)
@@ -564,6 +582,38 @@ int wait_log(const char *text)
 		usleep(50000);
 	}
 	return -ETIME;
+}
+
+/* --- Module ---------------------------------------------------------------------------------- */
+
+int module_open(void)
+{
+	const char *named = getenv("SPYRE_MODULE");
+	char exe[PATH_MAX], path[PATH_MAX + 128];
+	struct utsname u;
+	ssize_t n;
+	int i, fd;
+
+	if (named)
+		return open(named, O_RDONLY | O_CLOEXEC);
+	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	if (n < 0 || uname(&u))
+		return -1;
+	exe[n] = 0;
+	/* BUILD/tests/kselftest/NAME */
+	for (i = 0; i < 3; i++)
+		*strrchr(exe, '/') = 0;
+	snprintf(path, sizeof(path), "%s/kernel-%s/spyre.ko", exe, u.release);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "%s/kernel/spyre.ko", exe);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+int module_unload(void)
+{
+	return syscall(SYS_delete_module, "spyre", O_NONBLOCK) ? -errno : 0;
 }
 
 /* --- SUBMIT ---------------------------------------------------------------------------------- */

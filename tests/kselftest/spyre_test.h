@@ -123,6 +123,17 @@ int64_t after_ms(int64_t ms);
 int wait_fence(int fd, uint32_t handle, uint64_t offset, uint64_t value, int64_t timeout);
 int wait_queue(int fd, uint32_t queue, uint64_t value, int64_t timeout);
 
+/*
+ * The module that fits the running kernel, for finit_module(): SPYRE_MODULE, or what was built beside this program.
+ * A descriptor, or -1 and errno.
+ */
+int module_open(void);
+/* 0, or -EWOULDBLOCK: somebody holds it. Never waits. */
+int module_unload(void);
+
+/* Waits until the thread of this process that puts its id into tid sleeps in an ioctl. 0 or -ETIME. */
+int thread_sleeps(const int *tid);
+
 /* One word into a sysfs or debugfs file: 0 or -errno. */
 int write_file(const char *path, const char *text);
 int read_file(const char *path, char *buf, size_t size);
