@@ -4,12 +4,12 @@
 
 CAMPAIGN_DIR := $(B)/tests/campaign
 
-$(CAMPAIGN_DIR)/load.o: tests/campaign/load.c tests/kselftest/spyre_test.h tests/jobs.h include/uapi/drm/spyre_accel.h
+$(CAMPAIGN_DIR)/load.o: tests/campaign/load.c tests/kselftest/spyre_test.h tests/kselftest/spyre_work.h include/uapi/drm/spyre_accel.h
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(INC) $(SPYREPROG_INC) $$(pkg-config --cflags libdrm) -c -o $@ $<
 
-$(CAMPAIGN_DIR)/load: $(CAMPAIGN_DIR)/load.o $(B)/tests/kselftest/spyre_test.o $(SPYREPROG)
+$(CAMPAIGN_DIR)/load: $(CAMPAIGN_DIR)/load.o $(B)/tests/kselftest/spyre_work.o $(B)/tests/kselftest/spyre_test.o $(SPYREPROG)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lm
 
