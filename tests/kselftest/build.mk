@@ -7,9 +7,9 @@ KST_DIR := $(B)/tests/kselftest
 KST_SRC := $(SPYRE_CACHE)/kernel/stock/source/tools/testing/selftests
 KST_DRM := $(shell pkg-config --cflags libdrm)
 # They share a machine. spyre_fw comes last: for a minute its restarts use up what the driver allows.
-KST := spyre_uapi spyre_queue spyre_life spyre_module spyre_buffers spyre_submit spyre_isolation spyre_fw
+KST := spyre_machine spyre_uapi spyre_queue spyre_life spyre_module spyre_buffers spyre_submit spyre_isolation spyre_fw
 
-$(KST_DIR)/%.o: tests/kselftest/%.c tests/kselftest/spyre_test.h include/uapi/drm/spyre_accel.h | $(KERNEL_READY)
+$(KST_DIR)/%.o: tests/kselftest/%.c tests/kselftest/spyre_test.h tests/kselftest/spyre_work.h include/uapi/drm/spyre_accel.h | $(KERNEL_READY)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Wno-missing-prototypes -Wno-unused-parameter -Wno-sign-compare -Wno-type-limits $(INC) $(SPYREPROG_INC) -Iqemu-device/model $(KST_DRM) -isystem $(KST_SRC) -c -o $@ $<
@@ -22,6 +22,7 @@ $(KST_DIR)/sha256.o: qemu-device/model/sha256.c qemu-device/model/sha256.h
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 $(KST_DIR)/spyre_fw: $(KST_DIR)/sha256.o
+$(KST_DIR)/spyre_machine: $(KST_DIR)/spyre_work.o
 
 CHECK_VM += $(addprefix $(KST_DIR)/,$(KST))
 CHECK_DEPS += $(addprefix $(KST_DIR)/,$(KST))
@@ -29,3 +30,13 @@ CHECK_DEPS += $(addprefix $(KST_DIR)/,$(KST))
 CHECK_VM_FULL += $(foreach t,spyre_queue spyre_life spyre_buffers spyre_submit,vm:--iommu=intel,vm:--cards=2,$(KST_DIR)/$(t))
 # 200 lives of the module; the words without a number have 20.
 CHECK_VM_FULL += SPYRE_LIVES=200,$(KST_DIR)/spyre_module
+# A machine of each kind; make check has the one without IOMMU, and one whose IOMMU translates addresses and vectors.
+MACHINE := $(KST_DIR)/spyre_machine
+CHECK_VM += vm:--iommu=intel,SPYRE_IOMMU=DMA-FQ,SPYRE_VECTORS=8,$(MACHINE)
+CHECK_VM_FULL += SPYRE_IOMMU=none,SPYRE_VECTORS=1,$(MACHINE) \
+	vm:--iommu=intel-noremap,SPYRE_IOMMU=DMA-FQ,SPYRE_VECTORS=1,$(MACHINE) \
+	vm:--iommu=intel,vm:--iommu-mode=strict,SPYRE_IOMMU=DMA,SPYRE_VECTORS=8,$(MACHINE) \
+	vm:--iommu=intel,vm:--iommu-mode=passthrough,SPYRE_IOMMU=identity,SPYRE_VECTORS=8,$(MACHINE) \
+	vm:--iommu=virtio,SPYRE_IOMMU=DMA-FQ,SPYRE_VECTORS=1,$(MACHINE) \
+	vm:--iommu=virtio,vm:--iommu-mode=strict,SPYRE_IOMMU=DMA,SPYRE_VECTORS=1,$(MACHINE) \
+	vm:--iommu=virtio,vm:--iommu-mode=passthrough,SPYRE_IOMMU=identity,SPYRE_VECTORS=1,$(MACHINE)
