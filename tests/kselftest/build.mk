@@ -8,13 +8,15 @@ KST_SRC := $(SPYRE_CACHE)/kernel/stock/source/tools/testing/selftests
 KST_DRM := $(shell pkg-config --cflags libdrm)
 # They share a machine. spyre_fw comes last: for a minute its restarts use up what the driver allows.
 KST := spyre_machine spyre_uapi spyre_queue spyre_life spyre_module spyre_buffers spyre_submit spyre_isolation spyre_fw
+# They need a kernel that can fail allocations.
+KST_DEBUG := spyre_nth
 
 $(KST_DIR)/%.o: tests/kselftest/%.c tests/kselftest/spyre_test.h tests/kselftest/spyre_work.h include/uapi/drm/spyre_accel.h | $(KERNEL_READY)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Wno-missing-prototypes -Wno-unused-parameter -Wno-sign-compare -Wno-type-limits $(INC) $(SPYREPROG_INC) -Iqemu-device/model $(KST_DRM) -isystem $(KST_SRC) -c -o $@ $<
 
-$(addprefix $(KST_DIR)/,$(KST)): $(KST_DIR)/%: $(KST_DIR)/%.o $(KST_DIR)/spyre_test.o $(SPYREPROG)
+$(addprefix $(KST_DIR)/,$(KST) $(KST_DEBUG)): $(KST_DIR)/%: $(KST_DIR)/%.o $(KST_DIR)/spyre_test.o $(SPYREPROG)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(SPYREPROG) -lm
 
@@ -25,7 +27,8 @@ $(KST_DIR)/spyre_fw: $(KST_DIR)/sha256.o
 $(KST_DIR)/spyre_machine: $(KST_DIR)/spyre_work.o
 
 CHECK_VM += $(addprefix $(KST_DIR)/,$(KST))
-CHECK_DEPS += $(addprefix $(KST_DIR)/,$(KST))
+CHECK_DEPS += $(addprefix $(KST_DIR)/,$(KST) $(KST_DEBUG))
+CHECK_DEBUG += $(addprefix $(KST_DIR)/,$(KST_DEBUG) $(KST))
 # Eight vectors, addresses that an IOMMU translates, a second card beside.
 CHECK_VM_FULL += $(foreach t,spyre_queue spyre_life spyre_buffers spyre_submit,vm:--iommu=intel,vm:--cards=2,$(KST_DIR)/$(t))
 # 200 lives of the module; the words without a number have 20.
