@@ -321,8 +321,15 @@ TEST_F(life, rmmod_with_open_file)
 
 /* Old files: ENODEV, mappings without SIGBUS, final status. */
 static int check_stale(int fd, struct queue *q, volatile uint64_t *dev, volatile uint64_t *host,
-		       uint64_t value)
+		       uint64_t value, uint32_t handle)
 {
+	struct drm_spyre_bo_info bo = { .handle = handle };
+	struct drm_spyre_bo_mmap map = { .handle = handle };
+	struct drm_spyre_vm_bind bind = { .handle = handle };
+	struct drm_spyre_queue_create create = { .entries = 64 };
+	struct drm_spyre_queue_id id = { .queue = q->id };
+	struct drm_spyre_wait_cancel cancel = { .id = 1 };
+	struct drm_spyre_ras_read ras = {};
 	uint32_t h;
 	struct drm_spyre_device_info info;
 
@@ -332,6 +339,17 @@ static int check_stale(int fd, struct queue *q, volatile uint64_t *dev, volatile
 		return 2;
 	if (wait_queue(fd, q->id, 1000, after_ms(WAIT_MS)) != -ENODEV)
 		return 3;
+	/* With what was right before. */
+	if (call(fd, DRM_IOCTL_SPYRE_BO_INFO, &bo) != -ENODEV ||
+	    call(fd, DRM_IOCTL_SPYRE_BO_MMAP, &map) != -ENODEV ||
+	    call(fd, DRM_IOCTL_SPYRE_VM_BIND, &bind) != -ENODEV ||
+	    call(fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &create) != -ENODEV ||
+	    call(fd, DRM_IOCTL_SPYRE_QUEUE_KICK, &id) != -ENODEV ||
+	    call(fd, DRM_IOCTL_SPYRE_QUEUE_RESET, &id) != -ENODEV ||
+	    call(fd, DRM_IOCTL_SPYRE_QUEUE_DESTROY, &id) != -ENODEV ||
+	    call(fd, DRM_IOCTL_SPYRE_WAIT_CANCEL, &cancel) != -ENODEV ||
+	    call(fd, DRM_IOCTL_SPYRE_RAS_READ, &ras) != -ENODEV)
+		return 7;
 	if (q->status->state != SPYRE_QUEUE_LOST || !q->status->error)
 		return 4;
 	if (*host != value)
@@ -371,7 +389,7 @@ TEST_F_TIMEOUT(life, unbind_under_load, 120)
 		usleep(700000);
 		ASSERT_EQ(0, driver_file("unbind"));
 		if (!i)
-			EXPECT_EQ(0, check_stale(self->fd, &q, d, h, 42));
+			EXPECT_EQ(0, check_stale(self->fd, &q, d, h, 42, host));
 		ASSERT_EQ(0, driver_file("bind"));
 		EXPECT_EQ(0, card_works());
 	}
@@ -397,6 +415,7 @@ TEST_F_TIMEOUT(life, function_reset_under_load, 120)
 	uint32_t host, dev;
 	uint64_t hmva, *h, *d;
 	int i, status, fd;
+	int64_t begin;
 
 	ASSERT_EQ(0, query(self->fd, DRM_SPYRE_QUERY_DEVICE, &before, sizeof(before)));
 	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &host));
@@ -415,9 +434,12 @@ TEST_F_TIMEOUT(life, function_reset_under_load, 120)
 		pid[i] = start_busy(i);
 	for (i = 0; i < 3; i++) {
 		usleep(700000);
+		begin = after_ms(0);
 		ASSERT_EQ(0, pci_file("reset", "1"));
+		/* Whoever wrote that is not left to wonder. */
+		EXPECT_LT(after_ms(0) - begin, 30000 * 1000000ll);
 		if (!i)
-			EXPECT_EQ(0, check_stale(self->fd, &q, d, h, 42));
+			EXPECT_EQ(0, check_stale(self->fd, &q, d, h, 42, host));
 		EXPECT_EQ(0, card_works());
 	}
 	for (i = 0; i < 3; i++) {
