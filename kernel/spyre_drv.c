@@ -72,6 +72,17 @@ int spyre_enter(struct spyre_device *sdev, const struct spyre_file *file)
 	return -ENODEV;
 }
 
+u64 spyre_soc_time(struct spyre_device *sdev)
+{
+	unsigned long flags;
+	u64 time;
+
+	spin_lock_irqsave(&sdev->time_lock, flags);
+	time = spyre_read64(sdev, SPYRE_REG_TIME);
+	spin_unlock_irqrestore(&sdev->time_lock, flags);
+	return time;
+}
+
 void spyre_exit(struct spyre_device *sdev)
 {
 	up_read(&sdev->reset_sem);
@@ -251,6 +262,7 @@ static int init_software(struct spyre_device *sdev)
 
 	init_rwsem(&sdev->reset_sem);
 	init_rwsem(&sdev->mmio_sem);
+	spin_lock_init(&sdev->time_lock);
 	spin_lock_init(&sdev->wake_lock);
 	xa_init_flags(&sdev->ctxs, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&sdev->limbo);

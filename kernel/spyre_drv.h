@@ -123,6 +123,11 @@ struct spyre_device {
 	bool mmio_ok;
 
 	/**
+	 * @time_lock: of SPYRE_REG_TIME, whose low half, when read, latches the high one for the
+	 * next reader
+	 */
+	spinlock_t time_lock;
+	/**
 	 * @wake_lock: protects the lists of who is to be woken: &spyre_ctx.host_binds,
 	 * &spyre_bo.binds, arm words
 	 */
@@ -228,6 +233,8 @@ static inline u64 spyre_read64(struct spyre_device *sdev, u32 reg)
 {
 	return lo_hi_readq(sdev->regs + reg);
 }
+
+u64 spyre_soc_time(struct spyre_device *sdev);
 
 static inline void spyre_write64(struct spyre_device *sdev, u32 reg, u64 value)
 {

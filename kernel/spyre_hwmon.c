@@ -41,7 +41,7 @@ int spyre_telemetry_get(struct spyre_device *sdev, struct drm_spyre_telemetry *o
 		t->data.mem_wr = le64_to_cpu(msg.mem_wr);
 		t->data.ecc_ce = le32_to_cpu(msg.ecc_ce);
 		t->data.ecc_ue = le32_to_cpu(msg.ecc_ue);
-		t->data.soc_time = spyre_read64(sdev, SPYRE_REG_TIME);
+		t->data.soc_time = spyre_soc_time(sdev);
 		t->throttled = le32_to_cpu(msg.throttled);
 		t->taken = jiffies;
 		t->valid = true;

@@ -107,7 +107,7 @@ void spyre_ras_own(struct spyre_device *sdev, struct spyre_ctx *ctx, u32 code, u
 {
 	struct drm_spyre_ras rec = {
 		.time_ns = ktime_get_ns(),
-		.soc_time = spyre_read64(sdev, SPYRE_REG_TIME),
+		.soc_time = spyre_soc_time(sdev),
 		.code = code,
 		.severity = SPYRE_SEV_ERROR,
 		.category = SPYRE_CAT_SOFTWARE,

@@ -99,6 +99,29 @@ TEST_F(uapi, query_needs_no_context)
 	EXPECT_EQ(64, after.wait_entries_max);
 }
 
+/* Both clocks at once: they go equally fast between two readings, within what the readings say of themselves. */
+TEST_F(uapi, query_clock)
+{
+	struct drm_spyre_clock a, b;
+	int64_t before, after;
+	double card, host;
+
+	before = after_ms(0);
+	ASSERT_EQ(0, query(self->fd, DRM_SPYRE_QUERY_CLOCK, &a, sizeof(a)));
+	after = after_ms(0);
+	EXPECT_GE(a.host_ns, before);
+	EXPECT_LE(a.host_ns, after);
+	EXPECT_LE(a.span_ns, after - before);
+	EXPECT_NE(0, a.soc_hz);
+	usleep(300000);
+	ASSERT_EQ(0, query(self->fd, DRM_SPYRE_QUERY_CLOCK, &b, sizeof(b)));
+	card = (double)(b.soc_time - a.soc_time) / b.soc_hz * 1e9;
+	host = b.host_ns - a.host_ns;
+	/* Clocks of a machine are a part in thousands apart at most. */
+	EXPECT_LE(card, host * 1.005 + a.span_ns + b.span_ns);
+	EXPECT_GE(card, host * 0.995 - a.span_ns - b.span_ns);
+}
+
 TEST_F(uapi, bo_create_refusals)
 {
 	uint32_t h;

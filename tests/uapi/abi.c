@@ -88,6 +88,12 @@ MEMBER(drm_spyre_usage, bytes, 40, 40)
 MEMBER(drm_spyre_usage, cbs, 80, 8)
 MEMBER(drm_spyre_usage, errors, 88, 8)
 
+SIZE(drm_spyre_clock, 24)
+MEMBER(drm_spyre_clock, soc_time, 0, 8)
+MEMBER(drm_spyre_clock, host_ns, 8, 8)
+MEMBER(drm_spyre_clock, soc_hz, 16, 4)
+MEMBER(drm_spyre_clock, span_ns, 20, 4)
+
 SIZE(drm_spyre_bo_create, 16)
 MEMBER(drm_spyre_bo_create, size, 0, 8)
 MEMBER(drm_spyre_bo_create, flags, 8, 4)

@@ -62,6 +62,8 @@ enum drm_spyre_query_type {
 	DRM_SPYRE_QUERY_TELEMETRY = 3,
 	/** @DRM_SPYRE_QUERY_USAGE: struct drm_spyre_usage of this file's context */
 	DRM_SPYRE_QUERY_USAGE = 4,
+	/** @DRM_SPYRE_QUERY_CLOCK: struct drm_spyre_clock; ENODEV while the card is off */
+	DRM_SPYRE_QUERY_CLOCK = 5,
 };
 
 /**
@@ -207,6 +209,23 @@ struct drm_spyre_usage {
 	__u64 cbs;
 	/** @errors: control blocks failed */
 	__u64 errors;
+};
+
+/**
+ * struct drm_spyre_clock - the card's clock and the host's at one moment
+ *
+ * Two of these, some time apart, put timestamps of response blocks and RAS records on the host's
+ * clock.
+ */
+struct drm_spyre_clock {
+	/** @soc_time: SoC counter, in units of 1 / @soc_hz */
+	__u64 soc_time;
+	/** @host_ns: CLOCK_MONOTONIC then, within @span_ns / 2 */
+	__u64 host_ns;
+	/** @soc_hz: as in struct drm_spyre_device_info */
+	__u32 soc_hz;
+	/** @span_ns: how long the reading took, the shortest of a few */
+	__u32 span_ns;
 };
 
 /** DRM_SPYRE_BO_DEVICE: card memory, 2 MiB pages, scrubbed. Not with HOST. */
