@@ -430,7 +430,7 @@ TEST_F_TIMEOUT(fault, close_on_dead_firmware, 90)
 	self->q.ring = NULL;
 	close(self->fd);
 	self->fd = -1;
-	EXPECT_LT(after_ms(0) - begin, 15000 * 1000000ll);
+	EXPECT_LT(after_ms(0) - begin, 15000 * 1000000ll * slower());
 	ASSERT_EQ(0, wait_log("firmware restarted, contexts go on"));
 	for (i = 0; i < 100 && limits(other).contexts_used >= before.contexts_used; i++)
 		usleep(50000);
@@ -461,7 +461,7 @@ static int wait_scrubbed(void)
 	char buf[1024];
 	int i;
 
-	for (i = 0; i < 600; i++) {
+	for (i = 0; i < 600 * slower(); i++) {
 		if (!read_file(debugfs_path("memory"), buf, sizeof(buf)) &&
 		    strstr(buf, " dirty 0 scrubbing 0 "))
 			return 0;
@@ -778,7 +778,7 @@ TEST_F_TIMEOUT(fault, missed_interrupt_is_counted, 120)
 		ASSERT_EQ(0, pthread_create(&thread, NULL, release_later, &r));
 		EXPECT_EQ(0, wait_queue(self->fd, self->q.id, i + 1, after_ms(WAIT_MS)));
 		/* The longest sleep is 160 ms; the rest is for a slow machine. */
-		EXPECT_LT(after_ms(0) - begin, 5000 * 1000000ll);
+		EXPECT_LT(after_ms(0) - begin, 5000 * 1000000ll * slower());
 		pthread_join(thread, NULL);
 	}
 	EXPECT_EQ(missed + 1, waits_missed());

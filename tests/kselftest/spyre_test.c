@@ -74,13 +74,21 @@ static int find_node(char *node, size_t size)
 	return -ENOENT;
 }
 
+int slower(void)
+{
+	const char *text = getenv("SPYRE_TEST_SLOWER");
+	int n = text ? atoi(text) : 1;
+
+	return n > 1 ? n : 1;
+}
+
 int card_open(void)
 {
 	char node[PATH_MAX];
 	int fd, i, ret = -ENOENT;
 
 	/* After a bind the node comes a moment later. */
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 100 * slower(); i++) {
 		ret = find_node(node, sizeof(node));
 		if (!ret) {
 			fd = open(node, O_RDWR | O_CLOEXEC);
@@ -343,7 +351,7 @@ int back_to_baseline(const struct baseline *b)
 	int i;
 
 	/* The last reference of a file goes a moment after the process. */
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 100 * slower(); i++) {
 		baseline_take(&now);
 		if (now.memory == b->memory && now.tables == b->tables &&
 		    now.host_pages == b->host_pages && now.user_pages == b->user_pages &&
@@ -576,7 +584,7 @@ int wait_log(const char *text)
 {
 	int i;
 
-	for (i = 0; i < 600; i++) {
+	for (i = 0; i < 600 * slower(); i++) {
 		if (log_has(text))
 			return 0;
 		usleep(50000);
