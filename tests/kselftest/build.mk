@@ -33,6 +33,8 @@ CHECK_DEBUG += $(addprefix $(KST_DIR)/,$(KST_DEBUG) $(KST))
 CHECK_VM_FULL += $(foreach t,spyre_queue spyre_life spyre_buffers spyre_submit,vm:--iommu=intel,vm:--cards=2,$(KST_DIR)/$(t))
 # 200 lives of the module; the words without a number have 20.
 CHECK_VM_FULL += SPYRE_LIVES=200,$(KST_DIR)/spyre_module
+# Every step; without a number every third.
+CHECK_VM_FULL += SPYRE_STRIDE=1,$(KST_DIR)/spyre_life,-t,each_of_two_killed_at_every_step
 # A machine of each kind; make check has the one without IOMMU, and one whose IOMMU translates addresses and vectors.
 MACHINE := $(KST_DIR)/spyre_machine
 CHECK_VM += vm:--iommu=intel,SPYRE_IOMMU=DMA-FQ,SPYRE_VECTORS=8,$(MACHINE)

@@ -12,9 +12,15 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <linux/ptrace.h>
+
+#include <drm.h>
 
 #include "kselftest_harness.h"
 
@@ -203,6 +209,217 @@ TEST_F_TIMEOUT(life, killed_after_every_step, 180)
 		ASSERT_EQ(0, back_to_baseline(&self->base)) TH_LOG("step %u", step);
 	}
 	EXPECT_EQ(0, card_works());
+}
+
+/* --- Two processes that share, one of which is killed at each step ------------------------------- */
+
+/* One descriptor through a socket; -1: the other side is gone. */
+static int send_fd(int sock, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = "", byte = 'f';
+	struct iovec io = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr m = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	return sendmsg(sock, &m, MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
+static int receive_fd(int sock)
+{
+	char control[CMSG_SPACE(sizeof(int))] = "", byte;
+	struct iovec io = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr m = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c;
+	int fd = -1;
+
+	if (recvmsg(sock, &m, MSG_CMSG_CLOEXEC) != 1)
+		return -1;
+	c = CMSG_FIRSTHDR(&m);
+	if (c)
+		memcpy(&fd, CMSG_DATA(c), sizeof(int));
+	return fd;
+}
+
+static int import_fence(int fd, int file)
+{
+	struct drm_syncobj_handle h = {
+		.handle = syncobj(fd), .flags = DRM_SYNCOBJ_FD_TO_HANDLE_FLAGS_IMPORT_SYNC_FILE, .fd = file,
+	};
+
+	return call(fd, DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, &h) ? -1 : (int)h.handle;
+}
+
+/*
+ * Both sides: 0 when all went well, 1 when the other side is gone, more for what must not be. A fills a buffer by a
+ * program and SUBMITs, and hands buffer and fence to B, who copies behind the fence and says so.
+ */
+static int maker(int sock)
+{
+	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC | DRM_RDWR };
+	struct spyre_cb cb;
+	struct queue q;
+	uint32_t host, dev, out;
+	uint64_t hmva, dmva, symbols[2], *p;
+	int fd = card_open(), file;
+	char byte;
+
+	if (fd < 0 || bo_create(fd, PAGE2M, DRM_SPYRE_BO_HOST, &host) ||
+	    bo_create(fd, PAGE2M, DRM_SPYRE_BO_DEVICE, &dev) || vm_map(fd, host, 0, 0, &hmva) ||
+	    vm_map(fd, dev, 0, 0, &dmva) || queue_open(fd, 64, 1, &q))
+		return 2;
+	p = bo_map(fd, host, PAGE2M, PROT_READ | PROT_WRITE);
+	if (!p)
+		return 3;
+	p[0] = 0x1234;
+	symbols[0] = dmva;
+	symbols[1] = dmva + 128;
+	cb = cb_dma(SPYRE_CB_DMAI, dmva, hmva, PAGE2M);
+	queue_submit(&q, &cb);
+	if (run_job(fd, &q, JOB_COPY, symbols))
+		return 4;
+	prime.handle = host;
+	out = syncobj(fd);
+	cb = cb_plain(cb_dma(SPYRE_CB_DMAO, hmva, dmva, PAGE2M));
+	if (!out || call(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime) || submit(fd, &cb, 1, 0, 0, 0, out, 0))
+		return 5;
+	file = sync_file(fd, out, 0);
+	if (file < 0)
+		return 6;
+	if (send_fd(sock, prime.fd) || send_fd(sock, file))
+		return 1;
+	close(prime.fd);
+	close(file);
+	if (recv(sock, &byte, 1, 0) != 1)
+		return 1;
+	if (queue_close(&q) || vm_unmap(fd, dmva, 0) || munmap(p, PAGE2M) || bo_close(fd, host))
+		return 7;
+	close(fd);
+	return 0;
+}
+
+static int taker(int sock)
+{
+	struct drm_prime_handle prime = {};
+	struct spyre_cb cb;
+	uint32_t dev, out;
+	uint64_t hmva, dmva;
+	int fd = card_open(), file, in;
+
+	prime.fd = receive_fd(sock);
+	file = receive_fd(sock);
+	if (prime.fd < 0 || file < 0)
+		return 1;
+	if (fd < 0 || call(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime) ||
+	    bo_create(fd, PAGE2M, DRM_SPYRE_BO_DEVICE, &dev) || vm_map(fd, prime.handle, 0, 0, &hmva) ||
+	    vm_map(fd, dev, 0, 0, &dmva))
+		return 2;
+	in = import_fence(fd, file);
+	out = syncobj(fd);
+	close(prime.fd);
+	close(file);
+	cb = cb_plain(cb_dma(SPYRE_CB_DMAI, dmva, hmva, PAGE2M));
+	if (in < 0 || !out || submit(fd, &cb, 1, 0, in, 0, out, 0))
+		return 3;
+	/* A maker that died has taken its copy along; its fence ends with an error, and so may this one. */
+	if (sync_end(fd, out, 0, WAIT_MS) == -EBUSY)
+		return 4;
+	if (send(sock, "k", 1, MSG_NOSIGNAL) != 1)
+		return 1;
+	close(fd);
+	return 0;
+}
+
+static bool is_step(uint64_t nr)
+{
+	return nr == SYS_ioctl || nr == SYS_mmap || nr == SYS_munmap || nr == SYS_close || nr == SYS_openat ||
+	       nr == SYS_sendmsg || nr == SYS_recvmsg || nr == SYS_recvfrom || nr == SYS_sendto;
+}
+
+/*
+ * Lets the victim go on until it has done so many steps, then kills it. True: it was killed, and not at its end
+ * before.
+ */
+static bool kill_at(pid_t victim, unsigned int step, int *status)
+{
+	struct ptrace_syscall_info info;
+	unsigned int done = 0;
+	bool inside = false;
+
+	while (waitpid(victim, status, 0) == victim && WIFSTOPPED(*status)) {
+		if (WSTOPSIG(*status) == (SIGTRAP | 0x80) &&
+		    ptrace(PTRACE_GET_SYSCALL_INFO, victim, sizeof(info), &info) > 0) {
+			if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+				inside = is_step(info.entry.nr);
+			else if (inside && ++done > step) {
+				kill(victim, SIGKILL);
+				return waitpid(victim, status, 0) == victim && WIFSIGNALED(*status);
+			}
+		} else if (!done) {
+			ptrace(PTRACE_SETOPTIONS, victim, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+		}
+		ptrace(PTRACE_SYSCALL, victim, 0, 0);
+	}
+	return false;
+}
+
+/* How it was for the victim, and for the other one. */
+static int kill_one(bool taker_dies, unsigned int step, bool *killed)
+{
+	int sock[2], status, other_status;
+	pid_t victim, other;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock))
+		return -1;
+	victim = fork();
+	if (!victim) {
+		close(sock[1]);
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		raise(SIGSTOP);
+		_exit(taker_dies ? taker(sock[0]) : maker(sock[0]));
+	}
+	close(sock[0]);
+	other = fork();
+	if (!other)
+		_exit(taker_dies ? maker(sock[1]) : taker(sock[1]));
+	close(sock[1]);
+	*killed = kill_at(victim, step, &status);
+	if (!*killed && (!WIFEXITED(status) || WEXITSTATUS(status) > 0)) {
+		fprintf(stderr, "# the victim ended with %#x\n", status);
+		return -1;
+	}
+	if (waitpid(other, &other_status, 0) != other || !WIFEXITED(other_status) || WEXITSTATUS(other_status) > 1) {
+		fprintf(stderr, "# the other one ended with %#x\n", other_status);
+		return -1;
+	}
+	return 0;
+}
+
+/* SPYRE_STRIDE: every so manieth step alone; 3 unless it says otherwise. */
+TEST_F_TIMEOUT(life, each_of_two_killed_at_every_step, 590)
+{
+	const char *text = getenv("SPYRE_STRIDE");
+	unsigned int stride = text ? atoi(text) : 3, who, step;
+	bool killed;
+
+	ASSERT_GT(stride, 0);
+	for (who = 0; who < 2; who++) {
+		killed = true;
+		for (step = who; killed; step += stride) {
+			ASSERT_EQ(0, kill_one(who, step, &killed)) TH_LOG("%s, step %u", who ? "taker" : "maker", step);
+			ASSERT_EQ(0, back_to_baseline(&self->base)) TH_LOG("%s, step %u", who ? "taker" : "maker", step);
+		}
+		/* All of it was walked through. */
+		EXPECT_GT(step, 20);
+		TH_LOG("%s: %u steps", who ? "taker" : "maker", step - stride);
+	}
 }
 
 /* While all cores run what never ends: the card goes on for others, and nothing is left. */
