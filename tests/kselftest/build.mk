@@ -16,7 +16,7 @@ $(KST_DIR)/%.o: tests/kselftest/%.c tests/kselftest/spyre_test.h tests/kselftest
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Wno-missing-prototypes -Wno-unused-parameter -Wno-sign-compare -Wno-type-limits $(INC) $(SPYREPROG_INC) -Iqemu-device/model $(KST_DRM) -isystem $(KST_SRC) -c -o $@ $<
 
-$(addprefix $(KST_DIR)/,$(KST) $(KST_DEBUG)): $(KST_DIR)/%: $(KST_DIR)/%.o $(KST_DIR)/spyre_test.o $(SPYREPROG)
+$(addprefix $(KST_DIR)/,$(KST) $(KST_DEBUG) spyre_sleep): $(KST_DIR)/%: $(KST_DIR)/%.o $(KST_DIR)/spyre_test.o $(SPYREPROG)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(SPYREPROG) -lm
 
@@ -24,7 +24,7 @@ $(KST_DIR)/sha256.o: qemu-device/model/sha256.c qemu-device/model/sha256.h
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 $(KST_DIR)/spyre_fw: $(KST_DIR)/sha256.o
-$(KST_DIR)/spyre_machine: $(KST_DIR)/spyre_work.o
+$(KST_DIR)/spyre_machine $(KST_DIR)/spyre_sleep: $(KST_DIR)/spyre_work.o
 
 CHECK_VM += $(addprefix $(KST_DIR)/,$(KST))
 CHECK_DEPS += $(addprefix $(KST_DIR)/,$(KST) $(KST_DEBUG))
