@@ -677,6 +677,74 @@ TEST_F_TIMEOUT(fault, sleep_while_arguments_are_read, 180)
 	EXPECT_EQ(0, queue_goes_on(&self->q));
 }
 
+static void *sleep_for_seconds(void *arg)
+{
+	*(int *)arg = write_file(debugfs_path("reset"), "sleep 4000");
+	return NULL;
+}
+
+/* A firmware log is there unless the card sleeps. */
+static int wait_asleep(void)
+{
+	char buf[64];
+	int i;
+
+	for (i = 0; i < 300; i++) {
+		if (!read_file(debugfs_path("fw_log"), buf, sizeof(buf)) && !buf[0])
+			return 0;
+		usleep(10000);
+	}
+	return -ETIME;
+}
+
+/* Byte offset of the PCI Express capability in configuration space. */
+static int express(const uint8_t *config)
+{
+	int at = config[0x34];
+
+	while (at && config[at] != 0x10)
+		at = config[at + 1];
+	return at;
+}
+
+/*
+ * The card's memory is lost while it sleeps, as when it has no power: whoever had some is told, and the card
+ * works. Here it gets a reset of which the driver does not know, and its configuration space back.
+ */
+TEST_F_TIMEOUT(fault, suspend_that_loses_memory, 120)
+{
+	uint8_t saved[256];
+	pthread_t thread;
+	uint16_t control;
+	char path[128];
+	uint32_t h;
+	int config, ret = -1, at, i;
+
+	ASSERT_EQ(0, queue_goes_on(&self->q));
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/config", card_pci());
+	config = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(config, 0);
+	ASSERT_EQ(256, pread(config, saved, 256, 0));
+	at = express(saved);
+	ASSERT_NE(0, at);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, sleep_for_seconds, &ret));
+	ASSERT_EQ(0, wait_asleep());
+	memcpy(&control, saved + at + 8, 2);
+	control |= 0x8000;	/* function-level reset */
+	ASSERT_EQ(2, pwrite(config, &control, 2, at + 8));
+	usleep(200000);
+	/* The command, which lets it answer, last. */
+	for (i = 252; i >= 4; i -= 4)
+		ASSERT_EQ(4, pwrite(config, saved + i, 4, i));
+	close(config);
+	pthread_join(thread, NULL);
+	ASSERT_EQ(0, ret);
+	EXPECT_TRUE(log_has("card memory was lost while suspended"));
+	EXPECT_EQ(SPYRE_QUEUE_LOST, self->q.status->state);
+	EXPECT_EQ(-ENODEV, bo_create(self->fd, 4096, DRM_SPYRE_BO_HOST, &h));
+	EXPECT_EQ(0, card_works());
+}
+
 /* A card that does not come back from suspend gets a reset of its function before it is given up. */
 TEST_F_TIMEOUT(fault, resume_fails, 120)
 {
