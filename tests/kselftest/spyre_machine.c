@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What must work in any machine, whatever is between card and memory: probe, programs, copies of all kinds of
- * host memory, every vector, a reset, removal. And that the machine is the one that was meant:
+ * What must work in any machine, whatever is between card and memory: probe, programs, copies of
+ * all kinds of host memory, every vector, a reset, removal. And that the machine is the one that
+ * was meant:
  *
  * SPYRE_IOMMU: type of the card's IOMMU group: DMA, DMA-FQ, identity, or "none".
  * SPYRE_VECTORS: how many vectors the card has.
@@ -47,7 +48,8 @@ static unsigned int interrupts(int *count)
 	if (read_file(debugfs_path("counters"), buf, sizeof(buf)))
 		return 0;
 	for (at = buf; (at = strstr(at, "vector ")); at++)
-		if (sscanf(at, "vector %u interrupts %d", &v, &count[n]) == 2 && v == n && n < VECTORS_MAX)
+		if (n < VECTORS_MAX && sscanf(at, "vector %u interrupts %d", &v, &count[n]) == 2 &&
+		    v == n)
 			n++;
 	return n;
 }
@@ -61,7 +63,8 @@ TEST_F(machine, is_the_one_that_was_meant)
 	if (!type && !vectors)
 		SKIP(return, "SPYRE_IOMMU and SPYRE_VECTORS say nothing");
 	if (type) {
-		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/iommu_group/type", card_pci());
+		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/iommu_group/type",
+			 card_pci());
 		read_file(path, buf, sizeof(buf));
 		buf[strcspn(buf, "\n")] = 0;
 		EXPECT_STREQ(type, buf);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lives of the module: loaded, worked with, held, let go of, unloaded, again and again. While anybody holds a
- * part of it unloading is refused and disturbs nobody; afterwards nothing of it is left anywhere in the kernel.
+ * Lives of the module: loaded, worked with, held, let go of, unloaded, again and again. While
+ * anybody holds a part of it unloading is refused and disturbs nobody; afterwards nothing of it is
+ * left anywhere in the kernel.
  *
  * SPYRE_LIVES: how many lives, 20 unless it says otherwise.
  */
@@ -26,7 +27,9 @@
 
 #define MODULE	"/sys/module/spyre"
 
-/* --- What the kernel has ------------------------------------------------------------------------ */
+/*
+ * --- What the kernel has ------------------------------------------------------------------------
+ */
 
 /* Lines of a file that contain @text, all for "". -1: there is no such file. */
 static long lines(const char *path, const char *text)
@@ -55,7 +58,9 @@ static long matches(const char *pattern)
 	return n;
 }
 
-/* Threads of the kernel that rescue a work queue: one for each that may be needed to free memory. */
+/*
+ * Threads of the kernel that rescue a work queue: one for each that may be needed to free memory.
+ */
 static long rescuers(void)
 {
 	char name[64];
@@ -66,7 +71,8 @@ static long rescuers(void)
 	if (glob("/proc/[0-9]*/comm", 0, NULL, &g))
 		return -1;
 	for (i = 0; i < g.gl_pathc; i++)
-		n += !read_file(g.gl_pathv[i], name, sizeof(name)) && !strncmp(name, "kworker/R-", 10);
+		n += !read_file(g.gl_pathv[i], name, sizeof(name)) &&
+		     !strncmp(name, "kworker/R-", 10);
 	globfree(&g);
 	return n;
 }
@@ -74,7 +80,8 @@ static long rescuers(void)
 /* Things that can be counted exactly. */
 static const struct {
 	const char *name;
-	const char *path, *text;	/* lines of a file; text NULL: files that match the pattern */
+	/* Lines of a file that contain text; NULL: files that match the pattern. */
+	const char *path, *text;
 } things[] = {
 	{ "interrupt descriptors", "/sys/kernel/irq/*", NULL },
 	{ "interrupt handlers", "/proc/interrupts", "spyre" },
@@ -107,7 +114,8 @@ static void inventory_take(struct inventory *v)
 
 	memset(v, 0, sizeof(*v));
 	for (i = 0; i < THINGS; i++)
-		v->thing[i] = things[i].text ? lines(things[i].path, things[i].text) : matches(things[i].path);
+		v->thing[i] = things[i].text ? lines(things[i].path, things[i].text) :
+					       matches(things[i].path);
 	v->rescuers = rescuers();
 	if (!glob("/dev/accel/*", 0, NULL, &g)) {
 		snprintf(v->node, sizeof(v->node), "%s", g.gl_pathv[0]);
@@ -133,15 +141,20 @@ static int inventory_compare(const struct inventory *was)
 		return 0;
 	for (i = 0; i < THINGS; i++)
 		if (now.thing[i] != was->thing[i])
-			fprintf(stderr, "# %s: %ld, before %ld\n", things[i].name, now.thing[i], was->thing[i]);
+			fprintf(stderr, "# %s: %ld, before %ld\n", things[i].name, now.thing[i],
+				was->thing[i]);
 	if (now.rescuers != was->rescuers)
-		fprintf(stderr, "# rescuers of work queues: %ld, before %ld\n", now.rescuers, was->rescuers);
+		fprintf(stderr, "# rescuers of work queues: %ld, before %ld\n", now.rescuers,
+			was->rescuers);
 	if (strcmp(now.node, was->node))
 		fprintf(stderr, "# node: '%s', before '%s'\n", now.node, was->node);
 	return -1;
 }
 
-/* Objects of one slab cache, and pages: they cannot be counted exactly, but what each life loses adds up. */
+/*
+ * Objects of one slab cache, and pages: they cannot be counted exactly, but what each life loses
+ * adds up.
+ */
 #define CACHES_MAX	512
 
 struct memory {
@@ -200,22 +213,23 @@ static void memory_take(struct memory *m)
 	}
 	write_file("/proc/sys/vm/stat_refresh", "1");
 	m->vmalloc_kb = meminfo("VmallocUsed:");
-	m->free_kb = meminfo("MemFree:") + meminfo("Cached:") + meminfo("Buffers:") + meminfo("AnonPages:") +
-		     meminfo("Slab:") + 4 * spare_pages();
+	m->free_kb = meminfo("MemFree:") + meminfo("Cached:") + meminfo("Buffers:") +
+		     meminfo("AnonPages:") + meminfo("Slab:") + 4 * spare_pages();
 	m->n = 0;
 	f = fopen("/proc/slabinfo", "r");
 	while (f && fgets(line, sizeof(line), f) && m->n < CACHES_MAX)
-		if (sscanf(line, "%63s %ld %*d %*d %ld", m->cache[m->n].name, &m->cache[m->n].objects,
-			   &m->cache[m->n].per_slab) == 3)
+		if (sscanf(line, "%63s %ld %*d %*d %ld", m->cache[m->n].name,
+			   &m->cache[m->n].objects, &m->cache[m->n].per_slab) == 3)
 			m->n++;
 	if (f)
 		fclose(f);
 }
 
 /*
- * 0 when what is gone for good is less than one object for every fourth life, and less than half a page for each.
- * Of each cache every processor has some objects that count as used; pages have that uncertainty, too. Caches of the
- * kernel's own, of files and processes, grow and shrink as they like.
+ * 0 when what is gone for good is less than one object for every fourth life, and less than half a
+ * page for each. Of each cache every processor has some objects that count as used; pages have that
+ * uncertainty, too. Caches of the kernel's own, of files and processes, grow and shrink as they
+ * like.
  */
 #define UNCERTAIN_KB	256
 
@@ -234,7 +248,8 @@ static int memory_compare(const struct memory *was, unsigned int lives, bool say
 	for (i = 0; i < now.n; i++) {
 		long more = now.cache[i].objects - was->cache[i].objects;
 
-		if (strncmp(was->cache[i].name, "kmalloc", 7) || more <= was->cache[i].per_slab * cpus + lives / 4)
+		if (strncmp(was->cache[i].name, "kmalloc", 7) ||
+		    more <= was->cache[i].per_slab * cpus + lives / 4)
 			continue;
 		bad = -1;
 		if (say)
@@ -263,7 +278,9 @@ static int back_to_memory(const struct memory *was, unsigned int lives)
 	return -1;
 }
 
-/* --- Who holds the module ------------------------------------------------------------------------ */
+/*
+ * --- Who holds the module ------------------------------------------------------------------------
+ */
 
 enum hold {
 	HOLD_FILE,	/* an open file and nothing else */
@@ -393,7 +410,9 @@ static int holder_end(struct holder *h)
 	return status;
 }
 
-/* Files of a process end some time after its SIGKILL; what is refused meanwhile is refused as held. */
+/*
+ * Files of a process end some time after its SIGKILL; what is refused meanwhile is refused as held.
+ */
 static int unload_after_kill(int64_t *ns)
 {
 	int64_t begin = after_ms(0);
@@ -413,6 +432,19 @@ FIXTURE(module) {
 	unsigned int lives;
 };
 
+/* What resets of tests before this have left goes after five minutes, and would be missed. */
+static void drop_dumps(void)
+{
+	glob_t g;
+	size_t i;
+
+	if (glob("/sys/class/devcoredump/devcd*/data", 0, NULL, &g))
+		return;
+	for (i = 0; i < g.gl_pathc; i++)
+		write_file(g.gl_pathv[i], "1");
+	globfree(&g);
+}
+
 FIXTURE_SETUP(module)
 {
 	const char *lives = getenv("SPYRE_LIVES");
@@ -421,6 +453,7 @@ FIXTURE_SETUP(module)
 	ASSERT_GE(self->lives, 2 * HOLDS);
 	self->module = module_open();
 	ASSERT_GE(self->module, 0);
+	drop_dumps();
 	ASSERT_EQ(0, card_works());
 }
 
@@ -430,10 +463,15 @@ FIXTURE_TEARDOWN(module)
 	if (access(MODULE, F_OK))
 		syscall(SYS_finit_module, self->module, "", 0);
 	close(self->module);
+	if (!matches("/sys/bus/pci/drivers/spyre/0*"))
+		driver_file("bind");
 	EXPECT_EQ(0, card_works());
 }
 
-/* Each life has a holder: unloading is refused; then it ends or is killed, and unloading follows at once. */
+/*
+ * Each life has a holder: unloading is refused; then it ends or is killed, and unloading follows at
+ * once.
+ */
 TEST_F_TIMEOUT(module, lives_under_use, 590)
 {
 	static struct memory memory;
@@ -441,6 +479,7 @@ TEST_F_TIMEOUT(module, lives_under_use, 590)
 	struct holder h = {};
 	unsigned int i;
 	enum hold kind;
+	const char *holder;
 	int64_t ns, longest = 0;
 	int status;
 
@@ -451,22 +490,23 @@ TEST_F_TIMEOUT(module, lives_under_use, 590)
 	EXPECT_EQ(1, loaded.thing[1] > 0);
 	for (i = 0; i < self->lives; i++) {
 		kind = i % HOLDS;
+		holder = hold_name[kind];
 		ASSERT_EQ(0, card_works()) TH_LOG("life %u", i);
-		ASSERT_EQ(0, holder_start(&h, kind)) TH_LOG("life %u, %s", i, hold_name[kind]);
-		EXPECT_EQ(-EWOULDBLOCK, module_unload()) TH_LOG("life %u, %s", i, hold_name[kind]);
+		ASSERT_EQ(0, holder_start(&h, kind)) TH_LOG("life %u, %s", i, holder);
+		EXPECT_EQ(-EWOULDBLOCK, module_unload()) TH_LOG("life %u, %s", i, holder);
 		EXPECT_EQ(0, access(MODULE, F_OK));
 		if (i / HOLDS % 2) {
 			/* Not even waited for. */
 			ASSERT_EQ(0, kill(h.pid, SIGKILL));
-			ASSERT_EQ(0, unload_after_kill(&ns)) TH_LOG("life %u, %s", i, hold_name[kind]);
+			ASSERT_EQ(0, unload_after_kill(&ns)) TH_LOG("life %u, %s", i, holder);
 			longest = ns > longest ? ns : longest;
 			ASSERT_EQ(h.pid, waitpid(h.pid, &status, 0));
 			EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 			close(h.go);
 		} else {
 			ASSERT_EQ(0, card_works());
-			EXPECT_EQ(0, holder_end(&h)) TH_LOG("life %u, %s", i, hold_name[kind]);
-			ASSERT_EQ(0, unload_after_kill(&ns)) TH_LOG("life %u, %s", i, hold_name[kind]);
+			EXPECT_EQ(0, holder_end(&h)) TH_LOG("life %u, %s", i, holder);
+			ASSERT_EQ(0, unload_after_kill(&ns)) TH_LOG("life %u, %s", i, holder);
 		}
 		EXPECT_NE(0, access(MODULE, F_OK));
 		if (!i) {
@@ -474,16 +514,41 @@ TEST_F_TIMEOUT(module, lives_under_use, 590)
 			EXPECT_EQ(0, unloaded.thing[1]);
 			EXPECT_EQ(0, strlen(unloaded.node));
 		}
-		ASSERT_EQ(0, inventory_compare(&unloaded)) TH_LOG("life %u, %s", i, hold_name[kind]);
+		ASSERT_EQ(0, inventory_compare(&unloaded)) TH_LOG("life %u, %s", i, holder);
 		/* Caches that grow once have grown by then. */
 		if (i == HOLDS)
 			memory_take(&memory);
 		if (i + 1 == self->lives)
 			EXPECT_EQ(0, back_to_memory(&memory, i - HOLDS));
-		ASSERT_EQ(0, syscall(SYS_finit_module, self->module, "", 0)) TH_LOG("life %u: %d", i, errno);
-		ASSERT_EQ(0, inventory_compare(&loaded)) TH_LOG("life %u, %s", i, hold_name[kind]);
+		ASSERT_EQ(0, syscall(SYS_finit_module, self->module, "", 0)) TH_LOG("%d", errno);
+		ASSERT_EQ(0, inventory_compare(&loaded)) TH_LOG("life %u, %s", i, holder);
 	}
-	TH_LOG("%u lives; after SIGKILL the module was gone within %lld ms", i, (long long)longest / 1000000);
+	TH_LOG("%u lives; after SIGKILL the module was gone within %lld ms", i,
+	       (long long)longest / 1000000);
+}
+
+/*
+ * --- Probes that fail
+ * -----------------------------------------------------------------------------
+ */
+
+/* The last step before the firmware boots: no message interrupts. */
+TEST_F_TIMEOUT(module, probe_without_vectors, 60)
+{
+	struct inventory unbound;
+	char path[128];
+
+	/* Of the function: without a driver there is no node that leads to it. */
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/msi_bus", card_pci());
+	ASSERT_EQ(0, driver_file("unbind"));
+	inventory_take(&unbound);
+	ASSERT_EQ(0, write_file(path, "0"));
+	log_mark();
+	EXPECT_NE(0, driver_file("bind"));
+	EXPECT_TRUE(log_has("no MSI vector"));
+	EXPECT_EQ(0, inventory_compare(&unbound));
+	ASSERT_EQ(0, write_file(path, "1"));
+	ASSERT_EQ(0, driver_file("bind"));
 }
 
 TEST_HARNESS_MAIN

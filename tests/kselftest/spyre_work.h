@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Work that uses all of a card and checks every byte of it: host memory, copies both ways, fills, a program, by all
- * ways of handing control blocks over.
+ * Work that uses all of a card and checks every byte of it: host memory, copies both ways, fills, a
+ * program, by all ways of handing control blocks over.
  */
 #ifndef SPYRE_WORK_H
 #define SPYRE_WORK_H
@@ -31,15 +31,18 @@ struct life {
 /* How control blocks are handed over, and waited for. */
 enum way { POLL, SLEEP, SUBMIT, WAYS };
 
-/* 0, -errno, or enum spyre_status of the copy that loads the program. life_end() follows in any case. */
+/*
+ * 0, -errno, or enum spyre_status of the copy that loads the program. life_end() follows in any
+ * case.
+ */
 int life_begin(struct life *l);
 void life_end(struct life *l);
 /* Whether the card's memory was lost since life_begin(). */
 bool life_lost(const struct life *l);
 /*
- * Host to a, a program and fills to b, b to host; takes PATIENCE_MS at most. salt: other data for each round.
- * 0: as it should be; else enum spyre_status, LOST_RESPONSE, LOST_CARD, LOST_FENCE, -ETIME, or -EILSEQ: it was
- * said to be done and is wrong, and why (of size bytes) says what.
+ * Host to a, a program and fills to b, b to host; takes PATIENCE_MS at most. salt: other data for
+ * each round. 0: as it should be; else enum spyre_status, LOST_RESPONSE, LOST_CARD, LOST_FENCE,
+ * -ETIME, or -EILSEQ: it was said to be done and is wrong, and why (of size bytes) says what.
  */
 int life_round(struct life *l, uint64_t salt, enum way way, char *why, size_t size);
 
