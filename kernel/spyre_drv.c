@@ -549,6 +549,10 @@ static int spyre_resume(struct device *dev)
 	}
 	ret = spyre_boot_and_restore(sdev, kept);
 	if (!ret) {
+		/*
+		 * The core's restore has used up what was saved, and a reset of the slot needs it.
+		 */
+		pci_save_state(sdev->pdev);
 		sdev->fw_gen = spyre_read(sdev, SPYRE_REG_RESET_GEN);
 		spyre_show_card(sdev, true);
 		/* It stopped looking when it found the card away. */

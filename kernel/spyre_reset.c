@@ -23,8 +23,15 @@
 /* So many restarts or resets within the window, and the next rung is taken instead. */
 #define RATE_WINDOW	(60 * HZ)
 
-/* A frozen PCI channel is followed by a reset of the slot, which may take the core a minute. */
+/*
+ * A frozen PCI channel is followed by a reset of the slot, which may take the core a minute. All
+ * that time it holds the device's lock. When it gives up it tells no driver: a lock that nobody
+ * holds for FROZEN_IDLE is the only sign. Other functions of the slot may be told of the error
+ * meanwhile.
+ */
 #define FROZEN_MAX	(90 * HZ)
+#define FROZEN_LOOK	HZ
+#define FROZEN_IDLE	(10 * HZ)
 
 static const char * const rung_name[] = {
 	"none", "firmware restart", "function-level reset", "off",
@@ -289,16 +296,50 @@ static void reset_work(struct work_struct *work)
 	up_write(&sdev->reset_sem);
 }
 
-/* Nobody reset the slot: whoever waits for the card has waited long enough. */
+/*
+ * After a PCI error, until a reset followed it. When none does the card gets one of the function,
+ * which needs what the error has taken from its configuration space; a card that is not there gets
+ * none.
+ */
 static void overdue_work(struct work_struct *work)
 {
 	struct spyre_device *sdev = container_of(to_delayed_work(work), struct spyre_device,
 						 reset.overdue);
+	struct spyre_reset *r = &sdev->reset;
+	struct pci_dev *pdev = sdev->pdev;
+	bool late, present;
 
 	down_write(&sdev->reset_sem);
-	if (!sdev->card_ok && sdev->recovering && !sdev->gone) {
+	if (sdev->card_ok || !sdev->recovering || sdev->gone) {
+		up_write(&sdev->reset_sem);
+		return;
+	}
+	late = time_after(jiffies, r->frozen + FROZEN_MAX);
+	/* Only a try: removal holds the lock while it waits for this work. */
+	if (!device_trylock(&pdev->dev)) {
+		r->busy = jiffies;
+		present = true;
+	} else if (late || time_after(jiffies, r->busy + FROZEN_IDLE)) {
+		late = true;
+		present = pci_device_is_present(pdev);
+		if (present) {
+			pci_restore_state(pdev);
+			pdev->error_state = pci_channel_io_normal;
+		}
+		device_unlock(&pdev->dev);
+	} else {
+		present = true;
+		device_unlock(&pdev->dev);
+	}
+	if (!late) {
+		queue_delayed_work(system_unbound_wq, &r->overdue, FROZEN_LOOK);
+	} else {
 		drm_err(&sdev->drm, "no reset followed the PCI error\n");
-		die(sdev);
+		/* Under reset_sem: a card that comes back now takes the request with it. */
+		if (present)
+			spyre_reset_request(sdev, SPYRE_RUNG_FLR, "the PCI error");
+		else
+			die(sdev);
 	}
 	up_write(&sdev->reset_sem);
 }
@@ -383,12 +424,9 @@ void spyre_reset_fini(struct spyre_device *sdev)
 
 /* --- PCI ------------------------------------------------------------------------------------ */
 
-/* Before a reset of the function, whoever asked for it. The card forgets everything. */
-static void reset_prepare(struct pci_dev *pdev)
+/* Nobody reaches the card until it was reset: who tries waits for that. reset_sem: write. */
+static void take_away(struct spyre_device *sdev)
 {
-	struct spyre_device *sdev = pci_get_drvdata(pdev);
-
-	down_write(&sdev->reset_sem);
 	sdev->card_ok = false;
 	WRITE_ONCE(sdev->recovering, true);
 	spyre_submits_fail(sdev, -ENODEV);
@@ -396,6 +434,15 @@ static void reset_prepare(struct pci_dev *pdev)
 	spyre_mbox_stop(sdev, -EIO);
 	/* Nobody may touch a function that is being reset, and the threads hold no reset_sem. */
 	spyre_irq_quiet(sdev, true);
+}
+
+/* Before a reset of the function, whoever asked for it. The card forgets everything. */
+static void reset_prepare(struct pci_dev *pdev)
+{
+	struct spyre_device *sdev = pci_get_drvdata(pdev);
+
+	down_write(&sdev->reset_sem);
+	take_away(sdev);
 	spyre_fw_stop(sdev);
 	up_write(&sdev->reset_sem);
 }
@@ -413,6 +460,8 @@ static void bring_back(struct spyre_device *sdev)
 		pci_set_master(sdev->pdev);
 	ret = sdev->gone ? -ENODEV : spyre_boot_and_restore(sdev, false);
 	if (!ret) {
+		/* A restore may use up what was saved, and slot_reset() needs it. */
+		pci_save_state(sdev->pdev);
 		sdev->fw_gen = spyre_read(sdev, SPYRE_REG_RESET_GEN);
 		atomic_inc(&sdev->reset.flr);
 		spyre_show_card(sdev, true);
@@ -439,17 +488,18 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 		state == pci_channel_io_frozen ? "frozen" : "dead");
 	if (state == pci_channel_io_normal)
 		return PCI_ERS_RESULT_CAN_RECOVER;
-	down_write(&sdev->reset_sem);
-	sdev->card_ok = false;
-	WRITE_ONCE(sdev->recovering, true);
-	spyre_submits_fail(sdev, -ENODEV);
-	spyre_show_card(sdev, false);
+	/*
+	 * Whoever waits for the firmware under reset_sem would hold the slot's other functions up.
+	 */
 	spyre_mbox_stop(sdev, -EIO);
-	spyre_irq_quiet(sdev, true);
+	down_write(&sdev->reset_sem);
+	take_away(sdev);
+	sdev->reset.frozen = jiffies;
+	sdev->reset.busy = jiffies;
 	if (state == pci_channel_io_perm_failure)
 		die(sdev);
 	else
-		queue_delayed_work(system_unbound_wq, &sdev->reset.overdue, FROZEN_MAX);
+		queue_delayed_work(system_unbound_wq, &sdev->reset.overdue, FROZEN_LOOK);
 	up_write(&sdev->reset_sem);
 	return state == pci_channel_io_perm_failure ? PCI_ERS_RESULT_DISCONNECT :
 		PCI_ERS_RESULT_NEED_RESET;
@@ -457,9 +507,15 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 
 static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 {
+	struct spyre_device *sdev = pci_get_drvdata(pdev);
+
 	pci_restore_state(pdev);
-	pci_save_state(pdev);
-	bring_back(pci_get_drvdata(pdev));
+	/* It came so late that the card was reset in between, and was in use again. */
+	down_write(&sdev->reset_sem);
+	if (!sdev->gone)
+		take_away(sdev);
+	up_write(&sdev->reset_sem);
+	bring_back(sdev);
 	return PCI_ERS_RESULT_RECOVERED;
 }
 

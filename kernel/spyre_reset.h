@@ -25,7 +25,9 @@ enum spyre_rung {
  * @reason: why, constant text
  * @work: does it
  * @watch: looks at the card every second while anyone uses it
- * @overdue: gives up a card whose reset does not come
+ * @overdue: looks after a card whose slot was to be reset
+ * @frozen: jiffies of the PCI error that @overdue is about
+ * @busy: jiffies when somebody was last seen to reset it; of @overdue
  * @beat: heartbeat at the last look; of the watch
  * @context: contexts reset
  * @firmware: restarts done
@@ -40,6 +42,8 @@ struct spyre_reset {
 	struct work_struct work;
 	struct delayed_work watch;
 	struct delayed_work overdue;
+	unsigned long frozen;
+	unsigned long busy;
 	u32 beat;
 	atomic_t context;
 	atomic_t firmware;

@@ -20,3 +20,5 @@ CHECK_HOST_FULL += $(foreach s,2 3 4 5 6 7 8 9 10 11,tests/campaign/campaign,--f
 # A machine that sleeps.
 CHECK_HOST_FULL += tests/campaign/test_sleep,$(B)
 CHECK_DEPS += $(B)/tests/kselftest/spyre_sleep
+# Errors of the bus, and a slot that cannot be reset.
+CHECK_HOST_FULL += tests/campaign/test_aer,$(B)

@@ -12,6 +12,11 @@
  *              seconds, "gone 0"
  *   settle     waits until the ports have been quiet for a second: "settle"
  *   alive      "alive 1", or "alive 0" when a card does not work for some seconds
+ *   count FILE WORD   the number behind WORD in a sysfs file of the card's function: "count N", -1: none
+ *   mark       from here on "log TEXT" looks: "mark"
+ *   log TEXT   waits half a minute for TEXT in the kernel log: "log 1", or "log 0"
+ *   work       waits until each worker has one more right result: "work 1", or "work 0" after two minutes
+ *   generation how often card memory was lost: "generation N", or -ERRNO
  *   stop       ends the workers: a "worker" line for each, then "baseline" and what differs; one
  *              more line ends the program
  * At any time: "ready", "wrong WORKER ...", "silent WORKER ...", "loss WORKER STATUS RAS GONE":
@@ -256,6 +261,43 @@ static void settle(void)
 	say("settle");
 }
 
+/* The number behind a word in a file of the card's function. */
+static void count_of(const char *function, const char *file, const char *word)
+{
+	char path[256], buf[8192], *at;
+
+	snprintf(path, sizeof(path), "%s/%s", function, file);
+	at = read_file(path, buf, sizeof(buf)) ? NULL : strstr(buf, word);
+	say("count %ld", at ? atol(at + strlen(word)) : -1);
+}
+
+static void work(unsigned int workers)
+{
+	uint64_t right[WORKERS_MAX];
+	int64_t end = after_ms(PATIENCE_MS);
+	unsigned int i;
+
+	for (i = 0; i < workers; i++)
+		right[i] = __atomic_load_n(&shared->tally[i].right, __ATOMIC_RELAXED);
+	for (i = 0; i < workers && after_ms(0) < end;) {
+		if (__atomic_load_n(&shared->tally[i].right, __ATOMIC_RELAXED) > right[i])
+			i++;
+		else
+			usleep(10000);
+	}
+	say("work %d", i == workers);
+}
+
+static void generation(void)
+{
+	struct drm_spyre_device_info info = {};
+	int fd = card_open(), ret = fd < 0 ? fd : query(fd, DRM_SPYRE_QUERY_DEVICE, &info, sizeof(info));
+
+	if (fd >= 0)
+		close(fd);
+	say("generation %d", ret ? ret : (int)info.reset_generation);
+}
+
 /* The driver's lines of /proc/interrupts; what holds its module, as each open file does. */
 static void count(unsigned int *vectors, unsigned int *users)
 {
@@ -276,7 +318,7 @@ int main(int argc, char **argv)
 	unsigned int workers, seed, i, tries, number;
 	unsigned int vectors, users, vectors_now = 0, users_now = 0;
 	struct baseline base;
-	char line[128], function[128];
+	char line[128], function[128], file[64], word[64];
 	pid_t pid[WORKERS_MAX];
 	int status, bad = 0;
 
@@ -318,6 +360,18 @@ int main(int argc, char **argv)
 			say("alive %d", !status);
 		} else if (!strcmp(line, "settle\n")) {
 			settle();
+		} else if (sscanf(line, "count %63s %63s", file, word) == 2) {
+			count_of(function, file, word);
+		} else if (!strcmp(line, "mark\n")) {
+			log_mark();
+			say("mark");
+		} else if (!strncmp(line, "log ", 4)) {
+			line[strcspn(line, "\n")] = 0;
+			say("log %d", !wait_log(line + 4));
+		} else if (!strcmp(line, "work\n")) {
+			work(workers);
+		} else if (!strcmp(line, "generation\n")) {
+			generation();
 		} else if (!strcmp(line, "stop\n")) {
 			break;
 		} else {
