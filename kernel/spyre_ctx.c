@@ -43,6 +43,17 @@ static void save_usage(struct spyre_ctx *ctx)
 	ctx->usage.errors = base->errors + le64_to_cpu(READ_ONCE(u->errors));
 }
 
+/* The card was stopped or has confirmed the context's end: its queues are no more. */
+static void release_zombies(struct spyre_ctx *ctx)
+{
+	struct spyre_queue *q, *next;
+
+	list_for_each_entry_safe(q, next, &ctx->zombies, zombie) {
+		list_del_init(&q->zombie);
+		spyre_queue_release(q);
+	}
+}
+
 /*
  * Gives back what the context held on the card and on the bus. The card must not know it any
  * more: it has confirmed its end, or it was stopped. The caller holds ctx->lock.
@@ -51,7 +62,7 @@ static void detach(struct spyre_ctx *ctx)
 {
 	struct spyre_device *sdev = ctx->sdev;
 	struct spyre_ctx_shared *shared;
-	struct spyre_queue *q, *next;
+	struct spyre_queue *q;
 	unsigned long index;
 
 	lockdep_assert_held(&ctx->lock);
@@ -62,10 +73,7 @@ static void detach(struct spyre_ctx *ctx)
 		xa_erase(&ctx->queues, index);
 		spyre_queue_release(q);
 	}
-	list_for_each_entry_safe(q, next, &ctx->zombies, zombie) {
-		list_del_init(&q->zombie);
-		spyre_queue_release(q);
-	}
+	release_zombies(ctx);
 	if (ctx->kqueue)
 		spyre_queue_release(ctx->kqueue);
 	ctx->kqueue = NULL;
@@ -201,15 +209,12 @@ err_quota:
 int spyre_ctx_recreate(struct spyre_ctx *ctx)
 {
 	struct spyre_device *sdev = ctx->sdev;
-	struct spyre_queue *q, *next;
+	struct spyre_queue *q;
 	unsigned long index;
 	int ret;
 
 	mutex_lock(&ctx->lock);
-	list_for_each_entry_safe(q, next, &ctx->zombies, zombie) {
-		list_del_init(&q->zombie);
-		spyre_queue_release(q);
-	}
+	release_zombies(ctx);
 	/* The new firmware counts from nothing; what was counted before is kept. */
 	spin_lock(&sdev->wake_lock);
 	save_usage(ctx);
