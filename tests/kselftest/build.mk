@@ -10,8 +10,9 @@ KST_DRM := $(shell pkg-config --cflags libdrm)
 KST := spyre_machine spyre_uapi spyre_queue spyre_life spyre_module spyre_buffers spyre_submit spyre_isolation spyre_fw
 # They need a kernel that can fail allocations.
 KST_DEBUG := spyre_nth
+KST_HDR := $(wildcard tests/*.h tests/kselftest/*.h) include/uapi/drm/spyre_accel.h
 
-$(KST_DIR)/%.o: tests/kselftest/%.c tests/kselftest/spyre_test.h tests/kselftest/spyre_work.h include/uapi/drm/spyre_accel.h | $(KERNEL_READY)
+$(KST_DIR)/%.o: tests/kselftest/%.c $(KST_HDR) | $(KERNEL_READY)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Wno-missing-prototypes -Wno-unused-parameter -Wno-sign-compare -Wno-type-limits $(INC) $(SPYREPROG_INC) -Iqemu-device/model $(KST_DRM) -isystem $(KST_SRC) -c -o $@ $<

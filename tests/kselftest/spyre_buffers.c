@@ -10,7 +10,6 @@
 #include <glob.h>
 #include <limits.h>
 #include <linux/dma-buf.h>
-#include <linux/udmabuf.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +24,7 @@
 
 #include "kselftest_harness.h"
 
+#include "../dmabuf.h"
 #include "spyre_test.h"
 
 #define SIZE	(4 * MB)
@@ -546,37 +546,6 @@ static int import_fd(int fd, int buf, uint32_t *handle)
 	return ret;
 }
 
-static int send_fd(int sock, int fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] = {}, c = 0;
-	struct iovec iov = { .iov_base = &c, .iov_len = 1 };
-	struct msghdr m = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-
-	h->cmsg_level = SOL_SOCKET;
-	h->cmsg_type = SCM_RIGHTS;
-	h->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(h), &fd, sizeof(fd));
-	return sendmsg(sock, &m, 0) == 1 ? 0 : -errno;
-}
-
-static int recv_fd(int sock)
-{
-	char control[CMSG_SPACE(sizeof(int))], c;
-	struct iovec iov = { .iov_base = &c, .iov_len = 1 };
-	struct msghdr m = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control),
-	};
-	int fd;
-
-	if (recvmsg(sock, &m, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&m))
-		return -EIO;
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
-	return fd;
-}
-
 /* Two files of a card share a buffer: data, the words they wait for, and its life. */
 TEST_F(buffers, share_host)
 {
@@ -789,28 +758,6 @@ TEST_F(buffers, export_over_unbind)
 	EXPECT_EQ(6, *d);
 	EXPECT_EQ(5, p[PAGE]);
 	EXPECT_EQ(0, card_works());
-}
-
-/* Of size bytes in a memfd; the descriptor or -errno. */
-static int udmabuf(uint64_t size, uint8_t **map)
-{
-	int mem = memfd_create("spyre", MFD_CLOEXEC | MFD_ALLOW_SEALING), dev, buf;
-	struct udmabuf_create c = { .memfd = mem, .flags = UDMABUF_FLAGS_CLOEXEC, .size = size };
-
-	if (mem < 0 || ftruncate(mem, size) || fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK))
-		return -errno;
-	*map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, mem, 0);
-	if (*map == MAP_FAILED)
-		return -errno;
-	dev = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
-	if (dev < 0)
-		return -errno;
-	buf = ioctl(dev, UDMABUF_CREATE, &c);
-	if (buf < 0)
-		buf = -errno;
-	close(dev);
-	close(mem);
-	return buf;
 }
 
 TEST_F(buffers, import_udmabuf)

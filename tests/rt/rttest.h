@@ -19,6 +19,39 @@
 				 spyrert_last_error());                        \
 	} while (0)
 
+/* Fails with the status and a text that contains what is named. */
+#define FAILS(call, want, text)								\
+	do {										\
+		enum spyrert_status s_ = (call);					\
+		if (s_ != (want))							\
+			fail_msg("%s: %s instead of %s (%s)", #call, spyrert_status_name(s_),	\
+				 spyrert_status_name(want), spyrert_last_error());	\
+		if (!strstr(spyrert_last_error(), text))				\
+			fail_msg("%s: '%s' lacks '%s'", #call, spyrert_last_error(), text);	\
+	} while (0)
+
+static inline void fill_bytes(void *p, size_t n, uint32_t seed)
+{
+	uint8_t *b = p;
+
+	while (n--) {
+		seed = seed * 1664525 + 1013904223;
+		*b++ = (uint8_t)(seed >> 24);
+	}
+}
+
+static inline void same_bytes(const void *a, const void *b, size_t n)
+{
+	const uint8_t *x = a, *y = b;
+	size_t i;
+
+	if (!memcmp(a, b, n))
+		return;
+	for (i = 0; x[i] == y[i]; i++)
+		;
+	fail_msg("byte %zu of %zu is %#x instead of %#x", i, n, y[i], x[i]);
+}
+
 /* So many bytes, at most 100000, to the card and back. */
 static inline void copy_works(struct spyrert_device *dev, size_t bytes)
 {
