@@ -240,6 +240,59 @@ static void lookups(void **state)
 	rt_heap_fini(&h);
 }
 
+/* Regions that others made live among the heap's own, and go with their block. */
+static void adopted(void **state)
+{
+	enum { N = 50 };
+	struct rt_block *own[N], *theirs[N], *a;
+	struct spyrert_memory_stats st;
+	struct backing b;
+	struct rt_heap h;
+	uint32_t i, k;
+	uint64_t base;
+
+	(void)state;
+	make(&h, &b, 64 << 20);
+	for (i = 0; i < N; i++) {
+		assert_int_equal(rt_heap_alloc(&h, 1000 + i, &own[i]), 0);
+		b.given += 1 << 16;
+		b.regions++;
+		base = (1ull << 40) + ((uint64_t)i * 7 % N << 20);
+		assert_int_equal(rt_heap_adopt(&h, base, 1 << 16, &b, i, &theirs[i]), 0);
+		assert_int_equal(theirs[i]->size, 1 << 16);
+		assert_int_equal(theirs[i]->region->flags, i);
+		assert_ptr_equal(rt_heap_find(&h, theirs[i]->addr + (1 << 16) - 1), theirs[i]);
+		assert_null(rt_heap_find(&h, theirs[i]->addr + (1 << 16)));
+		check(&h);
+	}
+	rt_heap_get_stats(&h, &st);
+	assert_int_equal(st.allocations, 2 * N);
+	assert_int_equal(st.reserved, b.given);
+	/* None of it is for allocations, even when nothing else is left. */
+	b.limit = b.given;
+	while (!rt_heap_alloc(&h, 1 << 16, &a))
+		assert_true(a->addr < 1ull << 40);
+	assert_int_equal(rt_heap_trim(&h), 0);
+	for (i = 0; i < N; i++) {
+		uint64_t at, given = b.given;
+
+		k = i * 11 % N;
+		at = theirs[k]->addr;
+		rt_heap_free(&h, theirs[k]);
+		assert_int_equal(b.given, given - (1 << 16));
+		assert_null(rt_heap_find(&h, at));
+		rt_heap_free(&h, own[k]);
+		check(&h);
+	}
+	/* What is left goes with the heap. */
+	b.given += 1 << 16;
+	b.regions++;
+	assert_int_equal(rt_heap_adopt(&h, 1ull << 40, 1 << 16, &b, 0, &a), 0);
+	rt_heap_fini(&h);
+	assert_int_equal(b.given, 0);
+	assert_int_equal(b.regions, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +302,7 @@ int main(void)
 		cmocka_unit_test(neighbours_join),
 		cmocka_unit_test(exhaustion),
 		cmocka_unit_test(lookups),
+		cmocka_unit_test(adopted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

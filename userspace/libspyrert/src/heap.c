@@ -187,6 +187,30 @@ void rt_heap_fini(struct rt_heap *heap)
 	}
 }
 
+/* The region, and the block that is all of it. */
+static void region_add(struct rt_heap *heap, struct rt_region *r, struct rt_block *b)
+{
+	r->start = r->base ? r->base : SPYRERT_STICK;
+	b->addr = r->start;
+	b->size = (r->base + r->size - r->start) & ~(uint64_t)(SPYRERT_STICK - 1);
+	r->next = heap->regions;
+	heap->regions = r;
+	heap->stats.regions++;
+	heap->stats.reserved += r->size;
+	if (heap->stats.reserved > heap->stats.reserved_peak)
+		heap->stats.reserved_peak = heap->stats.reserved;
+}
+
+static void count_alloc(struct rt_heap *heap, struct rt_block *b)
+{
+	b->region->used += b->size;
+	heap->stats.allocated += b->size;
+	heap->stats.allocations++;
+	heap->stats.total_allocations++;
+	if (heap->stats.allocated > heap->stats.allocated_peak)
+		heap->stats.allocated_peak = heap->stats.allocated;
+}
+
 static int heap_grow(struct rt_heap *heap, uint64_t need)
 {
 	struct rt_region *r;
@@ -207,17 +231,9 @@ static int heap_grow(struct rt_heap *heap, uint64_t need)
 		free(b);
 		return err;
 	}
-	r->start = r->base ? r->base : SPYRERT_STICK;
-	b->addr = r->start;
-	b->size = (r->base + r->size - r->start) & ~(uint64_t)(SPYRERT_STICK - 1);
-	r->next = heap->regions;
-	heap->regions = r;
+	region_add(heap, r, b);
 	tree_insert(heap, BY_ADDR, b);
 	tree_insert(heap, BY_SIZE, b);
-	heap->stats.regions++;
-	heap->stats.reserved += r->size;
-	if (heap->stats.reserved > heap->stats.reserved_peak)
-		heap->stats.reserved_peak = heap->stats.reserved;
 	if (heap->want < heap->last_region)
 		heap->want *= 2;
 	return 0;
@@ -266,12 +282,31 @@ int rt_heap_alloc(struct rt_heap *heap, uint64_t bytes, struct rt_block **block)
 		tree_insert(heap, BY_ADDR, rest);
 		tree_insert(heap, BY_SIZE, rest);
 	}
-	b->region->used += size;
-	heap->stats.allocated += size;
-	heap->stats.allocations++;
-	heap->stats.total_allocations++;
-	if (heap->stats.allocated > heap->stats.allocated_peak)
-		heap->stats.allocated_peak = heap->stats.allocated;
+	count_alloc(heap, b);
+	*block = b;
+	return 0;
+}
+
+int rt_heap_adopt(struct rt_heap *heap, uint64_t base, uint64_t size, void *cookie, uint32_t flags,
+		  struct rt_block **block)
+{
+	struct rt_region *r = calloc(1, sizeof(*r));
+	struct rt_block *b = block_new(heap, r, 0, 0);
+
+	if (!r || !b) {
+		free(r);
+		free(b);
+		return -ENOMEM;
+	}
+	r->base = base;
+	r->size = size;
+	r->cookie = cookie;
+	r->whole = true;
+	r->flags = flags;
+	region_add(heap, r, b);
+	b->used = true;
+	tree_insert(heap, BY_ADDR, b);
+	count_alloc(heap, b);
 	*block = b;
 	return 0;
 }
@@ -297,6 +332,17 @@ void rt_heap_free(struct rt_heap *heap, struct rt_block *b)
 	b->region->used -= b->size;
 	b->used = false;
 	b->owner = NULL;
+	if (b->region->whole) {
+		struct rt_region **link = &heap->regions;
+
+		while (*link != b->region)
+			link = &(*link)->next;
+		*link = b->region->next;
+		tree_erase(heap, BY_ADDR, b);
+		region_drop(heap, b->region);
+		free(b);
+		return;
+	}
 	if (b->next && !b->next->used) {
 		tree_erase(heap, BY_SIZE, b->next);
 		block_join(heap, b);

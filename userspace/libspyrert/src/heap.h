@@ -20,6 +20,8 @@ struct rt_region {
 	uint64_t size;		/* bytes from base */
 	uint64_t used;		/* bytes in used blocks */
 	void *cookie;		/* the grower's */
+	bool whole;		/* by rt_heap_adopt(): goes with its one block */
+	uint32_t flags;		/* for the caller */
 };
 
 /* A block, used or free. Blocks of one region are chained in address order without a gap. */
@@ -63,6 +65,12 @@ void rt_heap_fini(struct rt_heap *heap);
 /* bytes: not 0, rounded up to a stick. 0 and *block, or a negative errno of grow or -ENOMEM. */
 int rt_heap_alloc(struct rt_heap *heap, uint64_t bytes, struct rt_block **block);
 void rt_heap_free(struct rt_heap *heap, struct rt_block *block);
+/*
+ * A used block over the whole of a region that somebody else made; base is not 0. Freeing the block
+ * releases the region at once. 0 or -ENOMEM, and then the region is still the caller's.
+ */
+int rt_heap_adopt(struct rt_heap *heap, uint64_t base, uint64_t size, void *cookie, uint32_t flags,
+		  struct rt_block **block);
 /* The used block that an address lies in, or NULL. */
 struct rt_block *rt_heap_find(struct rt_heap *heap, uint64_t addr);
 /* Gives regions without a used block back; returns the bytes. */
