@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: MIT
 #
-# The suite of libspyrert, twice from one source: test_rt links the library as users do and runs in the
-# machine on backend drm (or anywhere with SPYRERT_BACKEND=model); test_rt_model carries the card, has
-# ASan and UBSan, and is a unit test; test_rt_tsan is the same with TSan.
+# The suites of libspyrert, thrice from one source each: test_rt and test_share link the library as users do
+# and run in the machine on backend drm (or anywhere with SPYRERT_BACKEND=model); ..._model carries the card, has
+# ASan and UBSan, and is a unit test; ..._tsan is the same with TSan. test_reset is for the machine alone.
 
-rt_suite := tests/rt/test_rt.c
+rt_suites := test_rt test_share
+rt_drm = $$(pkg-config --cflags libdrm)
+rt_in_vm := $(addprefix $(B)/tests/rt/,$(rt_suites) test_reset)
+rt_model := $(rt_suites:%=$(B)/tests/unit/%_model)
+rt_tsan_tests := $(rt_suites:%=$(B)/tests/unit/%_tsan)
 
-$(B)/tests/rt/test_rt.o $(B)/tests/rt/test_reset.o: $(B)/tests/rt/%.o: tests/rt/%.c tests/rt/build.mk
+$(rt_in_vm:=.o): $(B)/tests/rt/%.o: tests/rt/%.c tests/rt/build.mk
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -D_GNU_SOURCE $(INC) $(SPYRERT_INC) $(SPYREPROG_INC) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS) -D_GNU_SOURCE $(INC) $(SPYRERT_INC) $(SPYREPROG_INC) $(rt_drm) -MMD -MP -c -o $@ $<
 
-$(B)/tests/rt/test_rt $(B)/tests/rt/test_reset: %: %.o $(SPYRERT) $(SPYREPROG)
+$(rt_in_vm): %: %.o $(SPYRERT) $(SPYREPROG)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $< $(SPYREPROG) $(SPYRERT_LINK) -lcmocka -lm
 
@@ -23,25 +27,25 @@ $(B)/spyrert-tsan/%.o: $(spyrert_dir)/src/%.c tests/rt/build.mk
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(rt_tsan) $(INC) $(MODEL_INC) $(spyrert_flags) -MMD -MP -c -o $@ $<
 
-$(B)/tests/unit/obj/test_rt_tsan.o: $(rt_suite) tests/rt/build.mk
+$(rt_suites:%=$(B)/tests/unit/obj/%_tsan.o): $(B)/tests/unit/obj/%_tsan.o: tests/rt/%.c tests/rt/build.mk
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(rt_tsan) -D_GNU_SOURCE $(INC) $(SPYRERT_INC) $(SPYREPROG_INC) \
+	$(Q)$(CC) $(CFLAGS) $(rt_tsan) -D_GNU_SOURCE $(INC) $(SPYRERT_INC) $(SPYREPROG_INC) $(rt_drm) \
 		-DFIRMWARE='"$(abspath $(FW_IMAGE))"' -MMD -MP -c -o $@ $<
 
 rt_tsan_obj := $(spyrert_asan:$(B)/spyrert-asan/%=$(B)/spyrert-tsan/%)
-$(B)/tests/unit/test_rt_tsan: $(B)/tests/unit/obj/test_rt_tsan.o $(rt_tsan_obj) $(SPYREPROG) $(MODEL_LIB_TSAN) $(FW_IMAGE)
+$(rt_tsan_tests): $(B)/tests/unit/%: $(B)/tests/unit/obj/%.o $(rt_tsan_obj) $(SPYREPROG) $(MODEL_LIB_TSAN) $(FW_IMAGE)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(rt_tsan) -o $@ $< $(rt_tsan_obj) $(SPYREPROG) $(MODEL_LIB_TSAN) $(spyrert_libs) \
 		-lcmocka -lm
 
-$(B)/tests/unit/obj/test_rt_model.o: $(rt_suite) tests/rt/build.mk
+$(rt_suites:%=$(B)/tests/unit/obj/%_model.o): $(B)/tests/unit/obj/%_model.o: tests/rt/%.c tests/rt/build.mk
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(SAN) -D_GNU_SOURCE $(INC) $(SPYRERT_INC) $(SPYREPROG_INC) \
+	$(Q)$(CC) $(CFLAGS) $(SAN) -D_GNU_SOURCE $(INC) $(SPYRERT_INC) $(SPYREPROG_INC) $(rt_drm) \
 		-DFIRMWARE='"$(abspath $(FW_IMAGE))"' -MMD -MP -c -o $@ $<
 
-$(B)/tests/unit/test_rt_model: $(B)/tests/unit/obj/test_rt_model.o $(SPYRERT_TEST) $(SPYREPROG) $(MODEL_LIB_ASAN) $(FW_IMAGE)
+$(rt_model): $(B)/tests/unit/%: $(B)/tests/unit/obj/%.o $(SPYRERT_TEST) $(SPYREPROG) $(MODEL_LIB_ASAN) $(FW_IMAGE)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $< -Wl,--whole-archive $(SPYRERT_TEST) -Wl,--no-whole-archive \
 		$(SPYREPROG) $(SPYRERT_TEST_LIBS) -lcmocka
@@ -62,10 +66,11 @@ $(B)/tests/rt/test_rt_cxx: $(B)/tests/rt/cxx.o $(SPYRERT) $(SPYREPROG)
 	$(call say,LD,$@)
 	$(Q)$(CXX) -pthread -o $@ $< $(SPYREPROG) $(SPYRERT_LINK) -lm
 
-CHECK_UNIT += $(B)/tests/unit/test_rt_model $(B)/tests/unit/test_rt_tsan $(B)/tests/rt/test_rt_cxx $(B)/tests/rt/test_smi
-CHECK_UNIT += tests/rt/sparse tests/rt/abi,$(B)
-CHECK_RT := $(B)/tests/rt/test_rt $(B)/tests/rt/test_reset
-CHECK_DEPS += $(CHECK_RT)
-CHECK_VM += $(CHECK_RT) tests/rt/test_smi_reset,$(B) tests/rt/test_smi_users,$(B)
--include $(rt_tsan_obj:.o=.d) $(B)/tests/unit/obj/test_rt_tsan.d
--include $(B)/tests/rt/test_rt.d $(B)/tests/rt/test_reset.d $(B)/tests/unit/obj/test_rt_model.d
+CHECK_UNIT += $(rt_model) $(rt_tsan_tests) $(B)/tests/rt/test_rt_cxx $(B)/tests/rt/test_smi
+CHECK_UNIT += tests/rt/sparse tests/rt/test_symbols tests/rt/abi,$(B)
+CHECK_DEPS += $(rt_in_vm)
+CHECK_VM += $(rt_in_vm) tests/rt/test_smi_reset,$(B) tests/rt/test_smi_users,$(B)
+# Memory of two cards.
+CHECK_VM_FULL += vm:--cards=2,$(B)/tests/rt/test_share
+-include $(rt_tsan_obj:.o=.d) $(rt_in_vm:=.d)
+-include $(patsubst %,$(B)/tests/unit/obj/%_tsan.d,$(rt_suites)) $(patsubst %,$(B)/tests/unit/obj/%_model.d,$(rt_suites))

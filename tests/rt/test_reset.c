@@ -18,6 +18,8 @@
 
 #include "rttest.h"
 
+#define SIZE	(4u << 20)
+
 static struct spyrert *lib;
 static struct spyrert_device *dev;
 static char reset_path[128];
@@ -73,9 +75,67 @@ static void told_and_recovered(void **state)
 	copy_works(dev, 100000);
 }
 
+/*
+ * Memory that is shared, or the program's own, over a reset: host memory is there as ever; device
+ * memory is gone for whoever has it, and for whoever comes later with its descriptor, who is told so.
+ */
+static void shared_memory_over_reset(void **state)
+{
+	uint8_t *own = aligned_alloc(4096, SIZE), *shared, *again, *o = malloc(SIZE);
+	struct spyrert_device *other;
+	spyrert_ptr d, theirs;
+	int dfd, hfd;
+
+	(void)state;
+	assert_true(own && o);
+	OK(spyrert_device_open(lib, 0, &other));
+	memset(own, 5, SIZE);
+	OK(spyrert_host_register(dev, own, SIZE, 0));
+	OK(spyrert_malloc_exportable(dev, SIZE, &d));
+	OK(spyrert_export(dev, d, &dfd));
+	OK(spyrert_import(other, dfd, 0, &theirs, NULL));
+	OK(spyrert_memcpy_h2d(dev, d, own, SIZE));
+	OK(spyrert_memcpy_d2h(other, o, theirs, SIZE));
+	assert_memory_equal(own, o, SIZE);
+	OK(spyrert_host_alloc_exportable(dev, SIZE, (void **)&shared));
+	memset(shared, 6, SIZE);
+	OK(spyrert_host_export(dev, shared, &hfd));
+	reset_card();
+	/* The importer is told like everybody. */
+	assert_int_equal(spyrert_memcpy_d2h(other, o, theirs, SIZE), SPYRERT_ERROR_DEVICE_LOST);
+	assert_int_equal(spyrert_host_register(other, o, 4096, 0), SPYRERT_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(spyrert_import(other, dfd, 0, &theirs, NULL), SPYRERT_ERROR_DEVICE_LOST);
+	OK(spyrert_device_recover(other, LONG));
+	assert_int_equal(spyrert_import(other, dfd, 0, &theirs, NULL), SPYRERT_ERROR_REVOKED);
+	assert_non_null(strstr(spyrert_last_error(), "allocated and exported anew"));
+	/* Its own context is well. */
+	copy_works(other, 100000);
+	OK(spyrert_host_import(other, hfd, 0, (void **)&again, NULL));
+	assert_memory_equal(shared, again, SIZE);
+	OK(spyrert_device_recover(dev, LONG));
+	OK(spyrert_host_unregister(dev, own));
+	OK(spyrert_host_register(dev, own, SIZE, 0));
+	OK(spyrert_malloc(dev, SIZE, &d));
+	OK(spyrert_memcpy_h2d(dev, d, again, SIZE));
+	OK(spyrert_memcpy_d2h(dev, own, d, SIZE));
+	assert_memory_equal(shared, own, SIZE);
+	OK(spyrert_host_unregister(dev, own));
+	OK(spyrert_host_free(dev, shared));
+	OK(spyrert_free(dev, d));
+	close(dfd);
+	close(hfd);
+	OK(spyrert_device_close(other));
+	copy_works(dev, 100000);
+	free(own);
+	free(o);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(told_and_recovered) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(told_and_recovered),
+		cmocka_unit_test(shared_memory_over_reset),
+	};
 	struct spyrert_device_info info;
 	int failed;
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -88,6 +89,57 @@ static void lost_and_recovered(void **state)
 	OK(spyrert_stream_nop(st));
 	OK(spyrert_stream_synchronize(st, LONG));
 	OK(spyrert_stream_destroy(st));
+}
+
+/* What the program registered and what it shares is its own, or goes on, after a loss. */
+static void lost_with_shared_memory(void **state)
+{
+	struct spyrert_stream *st;
+	uint8_t *p, *shared, *again;
+	spyrert_ptr d;
+	uint64_t *w;
+	int fd;
+
+	(void)state;
+	p = aligned_alloc(4096, 1 << 20);
+	assert_non_null(p);
+	memset(p, 3, 1 << 20);
+	OK(spyrert_malloc(dev, 1 << 20, &d));
+	OK(spyrert_host_alloc(dev, 128, (void **)&w));
+	*w = 0;
+	OK(spyrert_host_alloc_exportable(dev, 1 << 20, (void **)&shared));
+	memset(shared, 4, 1 << 20);
+	OK(spyrert_host_export(dev, shared, &fd));
+	OK(spyrert_stream_create(dev, NULL, &st));
+	OK(spyrert_host_register(dev, p, 1 << 20, 0));
+	OK(spyrert_stream_wait_value(st, w, 1));
+	OK(spyrert_memcpy_h2d_async(st, d, p, 1 << 20));
+	assert_int_equal(spyrert_host_unregister(dev, p), SPYRERT_ERROR_BUSY);
+	provoke("flr", 0);
+	assert_int_equal(spyrert_stream_synchronize(st, LONG), SPYRERT_ERROR_DEVICE_LOST);
+	assert_int_equal(spyrert_host_register(dev, p, 1 << 20, 0), SPYRERT_ERROR_DEVICE_LOST);
+	assert_int_equal(spyrert_host_export(dev, shared, &fd), SPYRERT_ERROR_DEVICE_LOST);
+	OK(spyrert_device_recover(dev, LONG));
+	/* Nothing of the lost card uses it any more. */
+	OK(spyrert_host_unregister(dev, p));
+	assert_int_equal(spyrert_host_unregister(dev, p), SPYRERT_ERROR_INVALID_ARGUMENT);
+	OK(spyrert_host_register(dev, p, 1 << 20, 0));
+	OK(spyrert_malloc(dev, 1 << 20, &d));
+	OK(spyrert_memcpy_h2d(dev, d, p, 1 << 20));
+	/* The descriptor outlives the card's memory. */
+	OK(spyrert_host_import(dev, fd, 0, (void **)&again, NULL));
+	close(fd);
+	assert_memory_equal(shared, again, 1 << 20);
+	OK(spyrert_memcpy_d2h(dev, again, d, 1 << 20));
+	assert_int_equal(shared[99], 3);
+	OK(spyrert_host_free(dev, shared));
+	assert_int_equal(again[100], 3);
+	OK(spyrert_host_free(dev, again));
+	OK(spyrert_host_unregister(dev, p));
+	OK(spyrert_host_free(dev, w));
+	OK(spyrert_free(dev, d));
+	spyrert_stream_destroy(st);
+	free(p);
 }
 
 /* Several times, with a second open that must notice by itself. */
@@ -308,6 +360,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lost_and_recovered),
+		cmocka_unit_test(lost_with_shared_memory),
 		cmocka_unit_test(again_with_two),
 		cmocka_unit_test(only_what_works_counts),
 		cmocka_unit_test(nearness),

@@ -65,6 +65,7 @@ enum spyrert_status {
 	SPYRERT_ERROR_SYSTEM = 12,		/* unexpected errno, named in the text */
 	SPYRERT_ERROR_BAD_SPYRECODE = 13,	/* malformed, as the host found */
 	SPYRERT_ERROR_BUSY = 14,		/* still in use */
+	SPYRERT_ERROR_REVOKED = 15,		/* memory behind a descriptor is gone */
 	/* From here on: sticky errors of a stream, found by the card. */
 	SPYRERT_ERROR_PAGE_FAULT = 20,		/* address not mapped or read-only */
 	SPYRERT_ERROR_BAD_PROGRAM = 21,		/* the card refused the job binary */
@@ -320,7 +321,8 @@ enum spyrert_status spyrert_device_synchronize(struct spyrert_device *dev, uint6
  * Opens the card anew under the same handle. Everything made before is gone: streams, events and
  * programs made before answer SPYRERT_ERROR_DEVICE_LOST and can only be destroyed; device addresses
  * must not be used or freed; pinned host memory can still be read and freed, and no longer be used
- * for copies without staging. Does nothing if the device is not lost.
+ * for copies without staging; registered memory is to be unregistered, and registered anew. Does
+ * nothing if the device is not lost.
  */
 enum spyrert_status spyrert_device_recover(struct spyrert_device *dev, uint64_t timeout_ns);
 
@@ -341,7 +343,8 @@ enum spyrert_status spyrert_malloc(struct spyrert_device *dev, uint64_t bytes, s
 /**
  * spyrert_free() - free device memory
  * @dev: device
- * @ptr: what spyrert_malloc() or spyrert_malloc_async() gave, or 0
+ * @ptr: what spyrert_malloc(), spyrert_malloc_async(), spyrert_malloc_exportable() or
+ *       spyrert_import() gave, or 0
  *
  * Does not wait: work that still uses the memory must have completed, or use spyrert_free_async().
  */
@@ -362,7 +365,7 @@ enum spyrert_status spyrert_malloc_async(struct spyrert_stream *stream, uint64_t
 /**
  * spyrert_free_async() - free device memory when the stream gets there
  * @stream: stream; the memory is free for others when all its work submitted so far is done
- * @ptr: what spyrert_malloc() or spyrert_malloc_async() gave, or 0
+ * @ptr: as for spyrert_free()
  */
 enum spyrert_status spyrert_free_async(struct spyrert_stream *stream, spyrert_ptr ptr);
 
@@ -380,11 +383,49 @@ enum spyrert_status spyrert_host_alloc(struct spyrert_device *dev, size_t bytes,
 /**
  * spyrert_host_free() - free pinned host memory
  * @dev: device it was allocated on
- * @ptr: what spyrert_host_alloc() gave, or NULL
+ * @ptr: what spyrert_host_alloc(), spyrert_host_alloc_exportable() or spyrert_host_import() gave,
+ *       or NULL
  *
  * Does not wait: work that still uses the memory must have completed.
  */
 enum spyrert_status spyrert_host_free(struct spyrert_device *dev, void *ptr);
+
+#define SPYRERT_REGISTER_READONLY	(1u << 0)	/* the card only reads it */
+
+/**
+ * spyrert_host_register() - let the card read and write memory of the program itself
+ * @dev: device
+ * @ptr: start, a multiple of 4096
+ * @bytes: size, a multiple of 4096, not 0; at most 16 GB
+ * @flags: SPYRERT_REGISTER_*
+ *
+ * Copies whose host side lies wholly inside go to it and from it without staging, as with
+ * spyrert_host_alloc(), and it can hold the words of spyrert_stream_wait_value(). With
+ * SPYRERT_REGISTER_READONLY the memory need not be writable, and copies to it are refused.
+ *
+ * The pages stay pinned until spyrert_host_unregister() and count against RLIMIT_MEMLOCK of the
+ * process (SPYRERT_ERROR_PERMISSION; the text has limit and use). Registered are the pages that lie
+ * there now: while it is registered the range must neither be unmapped nor moved nor mapped anew.
+ * If it is, nobody else is harmed, but copies still use the old pages. On backend model nothing is
+ * pinned or limited, and the card uses the addresses themselves: copies of an unmapped range end the
+ * process there.
+ *
+ * Memory that other drivers map, and, unless READONLY, shared mappings of files on a disk cannot be
+ * registered, nor can what is registered or pinned on this device already, not even in part. A
+ * child of fork() gets copies of the pages, and the registration stays its parent's.
+ */
+enum spyrert_status spyrert_host_register(struct spyrert_device *dev, void *ptr, size_t bytes,
+					  uint32_t flags);
+
+/**
+ * spyrert_host_unregister() - end a registration
+ * @dev: device
+ * @ptr: start of the range, as registered
+ *
+ * Never waits. SPYRERT_ERROR_BUSY, and nothing happens, while a stream has work that uses the
+ * memory: synchronize with it, or reset it if it failed.
+ */
+enum spyrert_status spyrert_host_unregister(struct spyrert_device *dev, void *ptr);
 
 enum spyrert_memory_kind {
 	SPYRERT_MEMORY_UNKNOWN = 0,	/* not of this device: pageable host memory, or nothing */
@@ -393,6 +434,11 @@ enum spyrert_memory_kind {
 	SPYRERT_MEMORY_PINNED = 3,	/* host */
 };
 
+#define SPYRERT_POINTER_EXPORTABLE	(1u << 0)	/* spyrert_export() takes it */
+#define SPYRERT_POINTER_IMPORTED	(1u << 1)
+#define SPYRERT_POINTER_REGISTERED	(1u << 2)	/* by spyrert_host_register() */
+#define SPYRERT_POINTER_READONLY	(1u << 3)	/* for the card */
+
 struct spyrert_pointer_info {
 	uint32_t kind;		/* enum spyrert_memory_kind; the rest is 0 for UNKNOWN */
 	uint32_t segment;	/* of device memory */
@@ -400,6 +446,8 @@ struct spyrert_pointer_info {
 	uint64_t bytes;		/* of the allocation, as rounded */
 	uint64_t offset;	/* of the address in it */
 	uint64_t hmva;		/* PINNED: the card's name for the address */
+	uint32_t flags;		/* SPYRERT_POINTER_* */
+	uint32_t pad;		/* 0 */
 };
 
 /**
@@ -479,6 +527,89 @@ enum spyrert_status spyrert_memory_set_policy(struct spyrert_device *dev,
  * @dev: device
  */
 enum spyrert_status spyrert_empty_cache(struct spyrert_device *dev);
+
+/* --- Sharing -------------------------------------------------------------------------------- */
+
+/**
+ * spyrert_malloc_exportable() - allocate device memory that other processes may share
+ * @dev: device
+ * @bytes: size, rounded up to a multiple of 2 MiB, not 0; at most 16 GB (a segment)
+ * @ptr: out: address, a multiple of 2 MiB
+ *
+ * A buffer of its own, zeroed, that goes back to the driver when it is freed. Used and freed like
+ * other device memory.
+ */
+enum spyrert_status spyrert_malloc_exportable(struct spyrert_device *dev, uint64_t bytes,
+					      spyrert_ptr *ptr);
+
+/**
+ * spyrert_export() - a descriptor by which another process can import device memory
+ * @dev: device
+ * @ptr: what spyrert_malloc_exportable() gave
+ * @fd: out: a dma-buf, close-on-exec; the caller's to pass on (SCM_RIGHTS) and to close
+ *
+ * The descriptor holds the memory, whatever becomes of this allocation and this process, until a
+ * reset of the card. It may be exported any number of times. Writes of one process are seen by the
+ * other when the operation that made them has completed; nothing orders the two but what they agree
+ * on. SPYRERT_ERROR_NOT_SUPPORTED on backend model, whose cards live in one process.
+ */
+enum spyrert_status spyrert_export(struct spyrert_device *dev, spyrert_ptr ptr, int *fd);
+
+#define SPYRERT_IMPORT_READONLY		(1u << 0)	/* this device only reads it */
+
+/**
+ * spyrert_import() - device memory that another process, or another open of the card, exported
+ * @dev: device, of the same card
+ * @fd: what spyrert_export() gave there; not closed, and no longer needed afterwards
+ * @flags: SPYRERT_IMPORT_*
+ * @ptr: out: address here, a multiple of 2 MiB; for copies and programs, and for spyrert_free()
+ * @bytes: out: size; may be NULL
+ *
+ * The memory lives until its last user frees it or ends. SPYRERT_ERROR_REVOKED: the card lost it in
+ * a reset since it was allocated; it has to be allocated and exported anew. (Who has it imported
+ * when that happens gets SPYRERT_ERROR_DEVICE_LOST, as always.) SPYRERT_ERROR_NOT_SUPPORTED: it is
+ * memory of another card or driver, which only host memory can be shared with.
+ */
+enum spyrert_status spyrert_import(struct spyrert_device *dev, int fd, uint32_t flags,
+				   spyrert_ptr *ptr, uint64_t *bytes);
+
+/**
+ * spyrert_host_alloc_exportable() - allocate pinned host memory that others may share
+ * @dev: device
+ * @bytes: size, rounded up to a multiple of 4096, not 0
+ * @ptr: out: a multiple of 4096, zeroed
+ *
+ * Like spyrert_host_alloc(), in a buffer of its own, which goes back when it is freed.
+ */
+enum spyrert_status spyrert_host_alloc_exportable(struct spyrert_device *dev, size_t bytes,
+						  void **ptr);
+
+/**
+ * spyrert_host_export() - a descriptor by which others can import pinned host memory
+ * @dev: device
+ * @ptr: what spyrert_host_alloc_exportable() gave
+ * @fd: out: a dma-buf (backend model: a memfd), close-on-exec; the caller's to pass on and to close
+ *
+ * The descriptor holds the memory, whatever becomes of this allocation, this process and the card.
+ */
+enum spyrert_status spyrert_host_export(struct spyrert_device *dev, const void *ptr, int *fd);
+
+/**
+ * spyrert_host_import() - host memory that another process, card or driver exported
+ * @dev: device
+ * @fd: a dma-buf in host memory (backend model: a memfd, sealed with F_SEAL_SHRINK); not closed,
+ *      and no longer needed afterwards
+ * @flags: SPYRERT_IMPORT_*; needed when the descriptor is open for reading only
+ * @ptr: out: where it is mapped; for copies without staging, for the words of
+ *       spyrert_stream_wait_value(), and for spyrert_host_free()
+ * @bytes: out: size; may be NULL
+ *
+ * Streams of two processes are ordered by such words: one writes with spyrert_stream_write_value(),
+ * the other waits. If both use one card, its own write wakes the wait; words that a CPU or another
+ * card writes are found within 10 ms. A process that ends leaves its words as they are.
+ */
+enum spyrert_status spyrert_host_import(struct spyrert_device *dev, int fd, uint32_t flags,
+					void **ptr, size_t *bytes);
 
 /* --- Copies --------------------------------------------------------------------------------- */
 
@@ -803,7 +934,7 @@ enum spyrert_status spyrert_stream_add_callback(struct spyrert_stream *stream,
 /**
  * spyrert_stream_write_value() - store a 64-bit value in pinned host memory in stream order
  * @stream: stream
- * @addr: 8-byte aligned, in pinned host memory
+ * @addr: 8-byte aligned, in pinned host memory that the card may write
  * @value: value
  */
 enum spyrert_status spyrert_stream_write_value(struct spyrert_stream *stream, uint64_t *addr,

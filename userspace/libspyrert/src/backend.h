@@ -15,7 +15,7 @@
 
 #include "spyrert.h"
 
-#define RT_BACKEND_ABI	1u
+#define RT_BACKEND_ABI	2u
 
 /* A card that was found, not opened. */
 struct rt_card {
@@ -28,6 +28,7 @@ struct rt_card {
 struct rt_backend {
 	uint32_t abi;		/* RT_BACKEND_ABI */
 	const char *name;
+	uint32_t exportable;	/* of BO_CREATE: a host buffer that is to be exported; 0: all can be */
 	/*
 	 * Per library handle. text: where to say what was wrong, of RT_TEXT bytes. 0 or -errno.
 	 */

@@ -5,7 +5,8 @@
  * builds address spaces and queues, and answers the driver's ioctls.
  *
  * It is made for one well-meaning process: limits are the card's, there are no quotas, and a user
- * that writes over its own process is not defended against.
+ * that writes over its own process is not defended against. Memory of the program is used where it
+ * lies, not pinned. Host buffers are shared with other processes as memfds; card memory is not.
  *
  * Locks: model_state.lock (list of cards, boot), card.lock (everything of a card but the mailbox),
  * card.mbox_lock (mailbox; leaf). Waits for answers of the firmware are made with card.lock held:
@@ -130,7 +131,11 @@ struct model_bo {
 	uint32_t *pages;		/* device: numbers of 2 MiB pages */
 	uint8_t *cpu;			/* host */
 	uint64_t bus;
+	int fd;				/* host: the memfd of its memory, -1: none */
 };
+
+/* Of BO_CREATE, in this backend alone: HOST memory that others can map. */
+#define BO_EXPORTABLE	(1u << 31)
 
 struct model_bind {
 	struct model_bind *next;	/* by address, per space */
@@ -829,20 +834,40 @@ static uint8_t *page_ptr(struct model_card *c, uint32_t page)
 	return c->mem + PAGES_AT + ((uint64_t)page << SPYRE_PAGE_SHIFT);
 }
 
-static struct model_bo *bo_new_host(struct model_card *c, uint64_t size)
+/* Host memory that is there, for the card too; NULL and errno. */
+static struct model_bo *bo_wrap(struct model_card *c, uint8_t *cpu, uint64_t size, uint32_t flags,
+				int fd)
 {
 	struct model_bo *bo = calloc(1, sizeof(*bo));
-	uint64_t pad = size >= SPYRE_PAGE_SIZE ? SPYRE_PAGE_SIZE : 0;
-	uint8_t *p, *at;
 
 	if (!bo)
 		return NULL;
-	/* Large ones on 2 MiB, so that leaves of that size can map them. */
-	p = mmap(NULL, size + pad, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED) {
+	bo->bus = spyre_inproc_map(c->ip, cpu, size, !(flags & DRM_SPYRE_BO_READONLY));
+	if (!bo->bus) {
 		free(bo);
 		return NULL;
 	}
+	bo->cpu = cpu;
+	bo->size = size;
+	bo->flags = flags;
+	bo->fd = fd;
+	bo->refs = 1;
+	return bo;
+}
+
+/* fd: of its memory, which becomes the buffer's on success; -1: the system's. */
+static struct model_bo *bo_new_host(struct model_card *c, uint64_t size, uint32_t flags, int fd)
+{
+	int prot = flags & DRM_SPYRE_BO_READONLY ? PROT_READ : PROT_READ | PROT_WRITE;
+	uint64_t pad = size >= SPYRE_PAGE_SIZE ? SPYRE_PAGE_SIZE : 0;
+	struct model_bo *bo;
+	uint8_t *p, *at;
+	int err;
+
+	/* Large ones on 2 MiB, so that leaves of that size can map them. */
+	p = mmap(NULL, size + pad, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
 	at = p;
 	if (pad) {
 		at = (uint8_t *)(((uintptr_t)p + pad - 1) & ~(uintptr_t)(pad - 1));
@@ -851,18 +876,37 @@ static struct model_bo *bo_new_host(struct model_card *c, uint64_t size)
 		if (p + pad != at)
 			munmap(at + size, (size_t)(p + pad - at));
 	}
-	/* A child must not share it: the card is not the child's. */
-	madvise(at, size, MADV_DONTFORK);
-	bo->bus = spyre_inproc_map(c->ip, at, size, true);
-	if (!bo->bus) {
+	if (fd >= 0 && mmap(at, size, prot, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+		err = errno;
 		munmap(at, size);
-		free(bo);
+		errno = err;
 		return NULL;
 	}
-	bo->cpu = at;
-	bo->size = size;
-	bo->flags = DRM_SPYRE_BO_HOST;
-	bo->refs = 1;
+	/* A child must not share it: the card is not the child's. */
+	madvise(at, size, MADV_DONTFORK);
+	bo = bo_wrap(c, at, size, flags, fd);
+	if (!bo)
+		munmap(at, size);
+	return bo;
+}
+
+/* Memory that can be passed on; it never gets smaller, so nobody who maps it finds it gone. */
+static struct model_bo *bo_new_exportable(struct model_card *c, uint64_t size)
+{
+	struct model_bo *bo = NULL;
+	int fd, err;
+
+	fd = memfd_create("spyre", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return NULL;
+	if (!ftruncate(fd, (off_t)size) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		bo = bo_new_host(c, size, DRM_SPYRE_BO_HOST, fd);
+	if (!bo) {
+		err = errno;
+		close(fd);
+		errno = err;
+	}
 	return bo;
 }
 
@@ -913,7 +957,10 @@ static void bo_put(struct model_card *c, struct model_bo *bo)
 		return;
 	if (bo->cpu) {
 		spyre_inproc_unmap(c->ip, bo->bus);
-		munmap(bo->cpu, bo->size);
+		if (!(bo->flags & DRM_SPYRE_BO_USER))
+			munmap(bo->cpu, bo->size);
+		if (bo->fd >= 0)
+			close(bo->fd);
 	} else {
 		n = (uint32_t)(bo->size >> SPYRE_PAGE_SHIFT);
 		for (i = 0; i < n; i++) {
@@ -1157,7 +1204,7 @@ static int need_context(struct model_dev *d)
 	if (!d->table_at)
 		return -ENOSPC;
 	d->table = (void *)(c->mem + d->table_at);
-	d->pages = bo_new_host(c, PAGE);
+	d->pages = bo_new_host(c, PAGE, DRM_SPYRE_BO_HOST, -1);
 	if (!d->pages) {
 		table_free(c, d->table_at, 1);
 		return -ENOMEM;
@@ -1439,27 +1486,130 @@ static struct model_bo *find_bo(struct model_dev *d, uint32_t handle)
 	return handle && handle <= d->nbos ? d->bos[handle - 1] : NULL;
 }
 
+/* A handle of a new buffer, NULL: of what errno says there is none. */
+static int take_bo(struct model_dev *d, struct model_bo *bo, uint32_t *handle)
+{
+	int ret;
+
+	if (!bo)
+		return -errno;
+	ret = add_handle(d, bo, handle);
+	if (ret) {
+		bo_put(d->card, bo);
+		return ret;
+	}
+	*(bo->cpu ? &d->host_bytes : &d->device_bytes) += bo->size;
+	return 0;
+}
+
 static int do_bo_create(struct model_dev *d, struct drm_spyre_bo_create *a)
 {
 	bool dev = a->flags & DRM_SPYRE_BO_DEVICE, host = a->flags & DRM_SPYRE_BO_HOST;
 	uint64_t page = dev ? SPYRE_PAGE_SIZE : PAGE;
 	struct model_bo *bo;
-	int ret;
 
-	if (a->flags & ~7u || dev == host || (host && a->flags & DRM_SPYRE_BO_MAPPABLE) ||
+	if (a->flags & ~(7u | BO_EXPORTABLE) || dev == host ||
+	    (host && a->flags & DRM_SPYRE_BO_MAPPABLE) || (dev && a->flags & BO_EXPORTABLE) ||
 	    !a->size || a->size > SPYRE_DMVA_SIZE)
 		return -EINVAL;
 	a->size = (a->size + page - 1) & ~(page - 1);
 	errno = ENOMEM;
-	bo = dev ? bo_new_device(d->card, a->size, a->flags) : bo_new_host(d->card, a->size);
-	if (!bo)
+	if (dev)
+		bo = bo_new_device(d->card, a->size, a->flags);
+	else if (a->flags & BO_EXPORTABLE)
+		bo = bo_new_exportable(d->card, a->size);
+	else
+		bo = bo_new_host(d->card, a->size, DRM_SPYRE_BO_HOST, -1);
+	return take_bo(d, bo, &a->handle);
+}
+
+/* Is the range mapped throughout, to be read, and to be written if write says so? */
+static int range_mapped(uint64_t addr, uint64_t size, bool write)
+{
+	uint64_t end = addr + size;
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[PATH_MAX + 128];
+
+	if (!f)
 		return -errno;
-	ret = add_handle(d, bo, &a->handle);
-	if (ret) {
-		bo_put(d->card, bo);
-		return ret;
+	/* In the order of addresses; a line that is cut off goes on without the numbers of a range. */
+	while (addr < end && fgets(line, sizeof(line), f)) {
+		unsigned long long from, to;
+		char r, w;
+
+		if (sscanf(line, "%llx-%llx %c%c", &from, &to, &r, &w) != 4 || to <= addr)
+			continue;
+		if (from > addr || r != 'r' || (write && w != 'w'))
+			break;
+		addr = to;
 	}
-	*(dev ? &d->device_bytes : &d->host_bytes) += a->size;
+	fclose(f);
+	return addr < end ? -EFAULT : 0;
+}
+
+/* The driver pins the pages; here the card uses the addresses, whatever lies there. */
+static int do_bo_userptr(struct model_dev *d, struct drm_spyre_bo_userptr *a)
+{
+	bool readonly = a->flags & DRM_SPYRE_USERPTR_READONLY;
+	uint32_t flags = DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_USER;
+	int ret;
+
+	if (a->flags & ~DRM_SPYRE_USERPTR_READONLY || !a->size || (a->addr | a->size) % PAGE ||
+	    a->addr + a->size < a->addr)
+		return -EINVAL;
+	if (a->size > SPYRE_HMVA_SIZE)
+		return -ENOMEM;
+	ret = range_mapped(a->addr, a->size, !readonly);
+	if (ret)
+		return ret;
+	if (readonly)
+		flags |= DRM_SPYRE_BO_READONLY;
+	return take_bo(d, bo_wrap(d->card, (uint8_t *)(uintptr_t)a->addr, a->size, flags, -1),
+		       &a->handle);
+}
+
+static int do_handle_to_fd(struct model_dev *d, struct drm_prime_handle *a)
+{
+	struct model_bo *bo = find_bo(d, a->handle);
+
+	if (!bo)
+		return -ENOENT;
+	if (a->flags & ~(DRM_CLOEXEC | DRM_RDWR))
+		return -EINVAL;
+	if (!bo->cpu || bo->fd < 0)
+		return -EOPNOTSUPP;
+	a->fd = fcntl(bo->fd, F_DUPFD_CLOEXEC, 0);
+	return a->fd < 0 ? -errno : 0;
+}
+
+static int do_fd_to_handle(struct model_dev *d, struct drm_prime_handle *a)
+{
+	uint32_t flags = DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORT;
+	int mode = fcntl(a->fd, F_GETFL), seals = fcntl(a->fd, F_GET_SEALS);
+	struct model_bo *bo;
+	struct stat st;
+
+	if (mode < 0 || fstat(a->fd, &st))
+		return -errno;
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || st.st_size <= 0 || st.st_size % PAGE)
+		return -EINVAL;
+	if ((mode & O_ACCMODE) != O_RDWR)
+		flags |= DRM_SPYRE_BO_READONLY;
+	bo = bo_new_host(d->card, (uint64_t)st.st_size, flags, a->fd);
+	/* The mapping is enough; the descriptor is the caller's. */
+	if (bo)
+		bo->fd = -1;
+	return take_bo(d, bo, &a->handle);
+}
+
+static int do_bo_info(struct model_dev *d, struct drm_spyre_bo_info *a)
+{
+	struct model_bo *bo = find_bo(d, a->handle);
+
+	if (!bo)
+		return -ENOENT;
+	a->flags = bo->flags;
+	a->size = bo->size;
 	return 0;
 }
 
@@ -1491,6 +1641,8 @@ static int do_vm_bind(struct model_dev *d, struct drm_spyre_vm_bind *a)
 	    a->segment >= SPYRE_SEGMENTS ||
 	    (a->flags & DRM_SPYRE_VM_FIXED && (bo->cpu || a->addr % page)))
 		return -EINVAL;
+	if (bo->flags & DRM_SPYRE_BO_READONLY && !(a->flags & DRM_SPYRE_VM_READONLY))
+		return -EACCES;
 	size = a->size ? a->size : bo->size - a->offset;
 	if (size > bo->size - a->offset || size > SPYRE_SEGMENT_SIZE)
 		return -EINVAL;
@@ -1570,10 +1722,10 @@ static int do_queue_create(struct model_dev *d, struct drm_spyre_queue_create *a
 	a->response_at = PAGE;
 	a->status_size = PAGE + (uint64_t)a->entries * sizeof(struct spyre_rb);
 	ret = -ENOMEM;
-	q->ring = bo_new_host(c, a->ring_size);
+	q->ring = bo_new_host(c, a->ring_size, DRM_SPYRE_BO_HOST, -1);
 	if (!q->ring)
 		goto fail;
-	q->status = bo_new_host(c, a->status_size);
+	q->status = bo_new_host(c, a->status_size, DRM_SPYRE_BO_HOST, -1);
 	if (!q->status)
 		goto fail;
 	ret = bind(d, q->ring, 0, a->ring_size, 0, false, SPYRE_PTE_PRIV, &q->ring_hmva);
@@ -1792,6 +1944,18 @@ static int model_ioctl(void *dev, unsigned long request, void *arg)
 	case DRM_IOCTL_GEM_CLOSE:
 		ret = do_gem_close(d, arg);
 		break;
+	case DRM_IOCTL_SPYRE_BO_USERPTR:
+		ret = do_bo_userptr(d, arg);
+		break;
+	case DRM_IOCTL_SPYRE_BO_INFO:
+		ret = do_bo_info(d, arg);
+		break;
+	case DRM_IOCTL_PRIME_HANDLE_TO_FD:
+		ret = do_handle_to_fd(d, arg);
+		break;
+	case DRM_IOCTL_PRIME_FD_TO_HANDLE:
+		ret = do_fd_to_handle(d, arg);
+		break;
 	case DRM_IOCTL_SPYRE_BO_MMAP: {
 		struct drm_spyre_bo_mmap *a = arg;
 
@@ -1934,6 +2098,7 @@ static int model_provoke(void *dev, const char *what, uint64_t arg)
 static const struct rt_backend backend = {
 	.abi = RT_BACKEND_ABI,
 	.name = "model",
+	.exportable = BO_EXPORTABLE,
 	.init = model_init,
 	.exit = model_exit,
 	.scan = model_scan,

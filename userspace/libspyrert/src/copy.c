@@ -423,7 +423,7 @@ static enum spyrert_status stage_out(struct piece_ctx *x, const struct nd *c)
 
 /* --- Checks --------------------------------------------------------------------------------- */
 
-static enum spyrert_status check_device(struct spyrert_stream *st, const char *what,
+static enum spyrert_status check_device(struct spyrert_stream *st, const char *what, bool write,
 					spyrert_ptr start, const struct nd *c,
 					const int64_t *stride)
 {
@@ -448,27 +448,37 @@ static enum spyrert_status check_device(struct spyrert_stream *st, const char *w
 				 " leaves the allocation at %#" PRIx64 " of %" PRIu64 " bytes",
 				 what, start + (uint64_t)low, start + (uint64_t)high, b->addr,
 				 b->size);
+	else if (write && b->region->flags & SPYRERT_POINTER_READONLY)
+		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+				 "%s address %#" PRIx64 " lies in memory that was imported to be "
+				 "read only",
+				 what, start);
 	pthread_mutex_unlock(&s->mem_lock);
 	return status;
 }
 
-/* HMVA of a host side that lies wholly in pinned memory, else 0. */
-static uint64_t host_hmva(struct spyrert_stream *st, const void *p, const struct nd *c,
-			  const int64_t *stride)
+/* HMVA of a host side that lies wholly in pinned memory, else 0. held: as rt_host_use() has it. */
+static enum spyrert_status host_hmva(struct spyrert_stream *st, const void *p, const struct nd *c,
+				     const int64_t *stride, bool write, uint64_t *hmva,
+				     struct rt_host_region **held)
 {
+	enum spyrert_status status;
 	int64_t low, high;
-	uint64_t hmva;
 
 	span(c, stride, &low, &high);
-	hmva = rt_pinned_hmva(st->session, (const char *)p + low, (uint64_t)(high - low));
-	return hmva ? hmva - (uint64_t)low : 0;
+	status = rt_host_use(st->session, (const char *)p + low, (uint64_t)(high - low), write,
+			     hmva, held);
+	if (*hmva)
+		*hmva -= (uint64_t)low;
+	return status;
 }
 
 enum spyrert_status rt_copy_submit(struct spyrert_stream *st, const struct spyrert_copy *u)
 {
 	struct out_ctx o = { .x = { .st = st, .direction = u->direction, .max = DIRECT_PIECE } };
 	enum spyrert_status status = SPYRERT_SUCCESS;
-	uint64_t hmva;
+	uint64_t hmva, before = st->head;
+	struct rt_host_region *held;
 	struct nd c;
 
 	if (u->dims < 1 || u->dims > 4)
@@ -483,9 +493,9 @@ enum spyrert_status rt_copy_submit(struct spyrert_stream *st, const struct spyre
 	if (!c.ext[0])
 		return SPYRERT_SUCCESS;
 	if (u->direction != SPYRERT_D2H)
-		status = check_device(st, "destination", u->dst_dev, &c, c.ds);
+		status = check_device(st, "destination", true, u->dst_dev, &c, c.ds);
 	if (!status && u->direction != SPYRERT_H2D)
-		status = check_device(st, "source", u->src_dev, &c, c.ss);
+		status = check_device(st, "source", false, u->src_dev, &c, c.ss);
 	if (status)
 		return status;
 	c.dst = u->dst_dev;
@@ -494,20 +504,24 @@ enum spyrert_status rt_copy_submit(struct spyrert_stream *st, const struct spyre
 	case SPYRERT_H2D:
 		if (!u->src_host)
 			return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "source of a copy is NULL");
-		hmva = host_hmva(st, u->src_host, &c, c.ss);
+		status = host_hmva(st, u->src_host, &c, c.ss, false, &hmva, &held);
+		if (status)
+			return status;
 		c.src = hmva ? hmva : (uintptr_t)u->src_host;
 		if (hmva)
-			return cut(&o.x, &c, submit_dma);
+			return rt_stream_hold(st, held, before, cut(&o.x, &c, submit_dma));
 		o.x.max = RT_CHUNK_SIZE;
 		return cut(&o.x, &c, stage_in);
 	case SPYRERT_D2H:
 		if (!u->dst_host)
 			return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
 				       "destination of a copy is NULL");
-		hmva = host_hmva(st, u->dst_host, &c, c.ds);
+		status = host_hmva(st, u->dst_host, &c, c.ds, true, &hmva, &held);
+		if (status)
+			return status;
 		c.dst = hmva ? hmva : (uintptr_t)u->dst_host;
 		if (hmva)
-			return cut(&o.x, &c, submit_dma);
+			return rt_stream_hold(st, held, before, cut(&o.x, &c, submit_dma));
 		o.x.max = RT_CHUNK_SIZE;
 		status = cut(&o.x, &c, stage_out);
 		while (o.count) {
@@ -660,7 +674,7 @@ RT_PUBLIC enum spyrert_status spyrert_fill_async(struct spyrert_stream *st, spyr
 	if (status)
 		return status;
 	if (bytes)
-		status = check_device(st, "fill", dst, &c, c.ds);
+		status = check_device(st, "fill", true, dst, &c, c.ds);
 	if (!status && bulk) {
 		status = rt_stream_cb(st, SPYRE_CB_FILL, SPYRE_CB_F_BARRIER, SPYRERT_ACTIVITY_FILL,
 				      &cb);

@@ -486,6 +486,13 @@ void rt_ioctl_decode(char *buf, size_t size, unsigned long request, const void *
 			 a->handle);
 		break;
 	}
+	case DRM_IOCTL_PRIME_HANDLE_TO_FD:
+	case DRM_IOCTL_PRIME_FD_TO_HANDLE: {
+		const struct drm_prime_handle *a = arg;
+
+		snprintf(buf, size, "handle %u fd %d flags %#x", a->handle, a->fd, a->flags);
+		break;
+	}
 	default:
 		snprintf(buf, size, "request %#lx", request);
 	}

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define MB		(1ull << 20)
 #define GB		(1ull << 30)
@@ -39,17 +40,19 @@ static int bo_create(struct rt_session *s, uint64_t *size, uint32_t flags, uint3
 	return 0;
 }
 
-static void bo_close(struct rt_session *s, uint32_t handle)
+void rt_bo_close(struct rt_session *s, uint32_t handle)
 {
 	struct drm_gem_close c = { .handle = handle };
 
-	rt_ioctl(s, DRM_IOCTL_GEM_CLOSE, &c, "GEM_CLOSE");
+	if (handle)
+		rt_ioctl(s, DRM_IOCTL_GEM_CLOSE, &c, "GEM_CLOSE");
 }
 
-static int vm_map(struct rt_session *s, uint32_t handle, uint32_t segment, uint64_t *addr)
+int rt_vm_map(struct rt_session *s, uint32_t handle, uint32_t flags, uint32_t segment,
+	      uint64_t *addr)
 {
 	struct drm_spyre_vm_bind b = {
-		.op = DRM_SPYRE_VM_MAP, .handle = handle, .segment = segment,
+		.op = DRM_SPYRE_VM_MAP, .flags = flags, .handle = handle, .segment = segment,
 	};
 	int err;
 
@@ -59,7 +62,7 @@ static int vm_map(struct rt_session *s, uint32_t handle, uint32_t segment, uint6
 	return err;
 }
 
-static void vm_unmap(struct rt_session *s, uint64_t addr, uint32_t space)
+void rt_vm_unmap(struct rt_session *s, uint64_t addr, uint32_t space)
 {
 	struct drm_spyre_vm_bind b = { .op = DRM_SPYRE_VM_UNMAP, .addr = addr, .space = space };
 
@@ -85,13 +88,13 @@ static int grow_device(struct rt_session *s, uint64_t need, uint64_t want, uint3
 		err = bo_create(s, size, DRM_SPYRE_BO_DEVICE, &handle);
 		if (!err) {
 			for (seg = first; seg <= last; seg++) {
-				err = vm_map(s, handle, seg, base);
+				err = rt_vm_map(s, handle, 0, seg, base);
 				if (err != -ENOSPC)
 					break;
 			}
 			if (!err)
 				break;
-			bo_close(s, handle);
+			rt_bo_close(s, handle);
 		}
 		if (err != -ENOSPC || want == need)
 			return err;
@@ -123,69 +126,139 @@ static void release_device(void *opaque, uint64_t base, uint64_t size, void *coo
 	struct rt_session *s = opaque;
 
 	if (!rt_lost(s)) {
-		vm_unmap(s, base, 0);
+		rt_vm_unmap(s, base, 0);
 		rt_log(s->lib, RT_LOG_MEM, "region %#llx + %#llx given back",
 		       (unsigned long long)base, (unsigned long long)size);
 	}
-	bo_close(s, (uint32_t)(uintptr_t)cookie);
+	rt_bo_close(s, (uint32_t)(uintptr_t)cookie);
 }
 
-static int grow_pinned(void *opaque, uint64_t need, uint64_t want, uint64_t *base, uint64_t *size,
-		       void **cookie)
+/* Index of the first region whose .cpu is above ptr. */
+static size_t host_region_after(struct rt_session *s, const void *ptr)
 {
+	size_t lo = 0, hi = s->nhost_regions, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if ((uintptr_t)s->host_regions[mid]->cpu <= (uintptr_t)ptr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+struct rt_host_region *rt_host_region_find(struct rt_session *s, const void *ptr)
+{
+	size_t i = host_region_after(s, ptr);
+	struct rt_host_region *r = i ? s->host_regions[i - 1] : NULL;
+
+	return r && (uintptr_t)ptr - (uintptr_t)r->cpu < r->size ? r : NULL;
+}
+
+struct rt_host_region *rt_host_region_overlap(struct rt_session *s, const void *ptr, uint64_t bytes)
+{
+	struct rt_host_region *r = rt_host_region_find(s, ptr);
+	size_t i = host_region_after(s, ptr);
+
+	if (!r && i < s->nhost_regions &&
+	    (uintptr_t)s->host_regions[i]->cpu - (uintptr_t)ptr < bytes)
+		r = s->host_regions[i];
+	return r;
+}
+
+int rt_host_region_add(struct rt_session *s, struct rt_host_region *r)
+{
+	size_t i;
+
+	if (s->nhost_regions == s->host_regions_size) {
+		size_t n = s->host_regions_size ? s->host_regions_size * 2 : 16;
+		struct rt_host_region **bigger = realloc(s->host_regions, n * sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		s->host_regions = bigger;
+		s->host_regions_size = n;
+	}
+	i = host_region_after(s, r->cpu);
+	memmove(s->host_regions + i + 1, s->host_regions + i,
+		(s->nhost_regions - i) * sizeof(*s->host_regions));
+	s->host_regions[i] = r;
+	s->nhost_regions++;
+	return 0;
+}
+
+void rt_host_region_drop(struct rt_session *s, struct rt_host_region *r)
+{
+	size_t i = r->cpu ? host_region_after(s, r->cpu) : 0;
+
+	if (i && s->host_regions[i - 1] == r)
+		memmove(s->host_regions + i - 1, s->host_regions + i,
+			(s->nhost_regions-- - i) * sizeof(*s->host_regions));
+	if (r->hmva && !rt_lost(s))
+		rt_vm_unmap(s, r->hmva, 1);
+	if (r->cpu && r->flags & SPYRERT_POINTER_IMPORTED)
+		munmap(r->cpu, r->size);
+	else if (r->cpu && !(r->flags & SPYRERT_POINTER_REGISTERED))
+		s->lib->be->unmap(s->be_dev, r->cpu, r->size);
+	rt_bo_close(s, r->handle);
+	free(r);
+}
+
+int rt_host_region_new(struct rt_session *s, uint64_t bytes, uint32_t flags,
+		       struct rt_host_region **out)
+{
+	const struct rt_backend *be = s->lib->be;
 	struct drm_spyre_bo_mmap m = { 0 };
-	struct rt_session *s = opaque;
 	struct rt_host_region *r;
 	int err;
 
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
-	r->size = (need >= HOST_OWN ? need : want) + HOST_PAGE - 1;
-	r->size &= ~(uint64_t)(HOST_PAGE - 1);
-	err = bo_create(s, &r->size, DRM_SPYRE_BO_HOST, &r->handle);
-	if (err)
-		goto fail;
-	err = vm_map(s, r->handle, 0, &r->hmva);
-	if (err)
-		goto fail_bo;
+	r->flags = flags;
+	r->size = (bytes + HOST_PAGE - 1) & ~(uint64_t)(HOST_PAGE - 1);
+	err = bo_create(s, &r->size,
+			DRM_SPYRE_BO_HOST |
+				(flags & SPYRERT_POINTER_EXPORTABLE ? be->exportable : 0),
+			&r->handle);
+	if (!err)
+		err = rt_vm_map(s, r->handle, 0, 0, &r->hmva);
 	m.handle = r->handle;
-	err = rt_ioctl(s, DRM_IOCTL_SPYRE_BO_MMAP, &m, "BO_MMAP");
-	if (err)
-		goto fail_vm;
-	r->cpu = s->lib->be->map(s->be_dev, m.offset, r->size, true);
-	if (!r->cpu) {
-		err = -errno;
-		goto fail_vm;
+	if (!err)
+		err = rt_ioctl(s, DRM_IOCTL_SPYRE_BO_MMAP, &m, "BO_MMAP");
+	if (!err) {
+		r->cpu = be->map(s->be_dev, m.offset, r->size, true);
+		err = r->cpu ? rt_host_region_add(s, r) : -errno;
 	}
-	r->next = s->host_regions;
-	s->host_regions = r;
+	if (err) {
+		rt_host_region_drop(s, r);
+		return err;
+	}
+	*out = r;
+	return 0;
+}
+
+static int grow_pinned(void *opaque, uint64_t need, uint64_t want, uint64_t *base, uint64_t *size,
+		       void **cookie)
+{
+	struct rt_host_region *r;
+	int err;
+
+	err = rt_host_region_new(opaque, need >= HOST_OWN ? need : want, 0, &r);
+	if (err)
+		return err;
 	*base = r->hmva;
 	*size = r->size;
 	*cookie = r;
 	return 0;
-fail_vm:
-	vm_unmap(s, r->hmva, 1);
-fail_bo:
-	bo_close(s, r->handle);
-fail:
-	free(r);
-	return err;
 }
 
 static void release_pinned(void *opaque, uint64_t base, uint64_t size, void *cookie)
 {
-	struct rt_host_region *r = cookie, **link;
-	struct rt_session *s = opaque;
-
-	for (link = &s->host_regions; *link != r; link = &(*link)->next)
-		;
-	*link = r->next;
-	if (!rt_lost(s))
-		vm_unmap(s, base, 1);
-	s->lib->be->unmap(s->be_dev, r->cpu, size);
-	bo_close(s, r->handle);
-	free(r);
+	(void)base;
+	(void)size;
+	rt_host_region_drop(opaque, cookie);
 }
 
 int rt_memory_init(struct rt_session *s)
@@ -229,6 +302,7 @@ void rt_memory_fini(struct rt_session *s)
 	rt_heap_fini(&s->tensor);
 	rt_heap_fini(&s->program);
 	rt_heap_fini(&s->pinned);
+	free(s->host_regions);
 }
 
 void rt_pending_reap(struct rt_session *s)
@@ -266,20 +340,6 @@ static void drop_spare(struct rt_session *s)
 	}
 }
 
-/* "1.5 GiB (1610612736 bytes)" */
-static const char *size_text(char *buf, size_t len, uint64_t bytes)
-{
-	if (bytes >= GB)
-		snprintf(buf, len, "%.2f GiB (%llu bytes)", (double)bytes / GB,
-			 (unsigned long long)bytes);
-	else if (bytes >= MB)
-		snprintf(buf, len, "%.2f MiB (%llu bytes)", (double)bytes / MB,
-			 (unsigned long long)bytes);
-	else
-		snprintf(buf, len, "%llu bytes", (unsigned long long)bytes);
-	return buf;
-}
-
 static enum spyrert_status fail_oom(struct rt_session *s, struct rt_heap *heap, uint64_t bytes,
 				    int err)
 {
@@ -304,12 +364,12 @@ static enum spyrert_status fail_oom(struct rt_session *s, struct rt_heap *heap, 
 		"this "
 		"device holds %s (%s allocated); largest free %s; free tensors, call "
 		"spyrert_empty_cache() in processes that keep regions, or use smaller batches",
-		size_text(req, sizeof(req), bytes), size_text(cap, sizeof(cap), info.total),
-		size_text(used, sizeof(used), info.used),
-		size_text(res, sizeof(res), s->tensor.stats.reserved + s->program.stats.reserved),
-		size_text(mine, sizeof(mine),
+		rt_size_text(req, sizeof(req), bytes), rt_size_text(cap, sizeof(cap), info.total),
+		rt_size_text(used, sizeof(used), info.used),
+		rt_size_text(res, sizeof(res), s->tensor.stats.reserved + s->program.stats.reserved),
+		rt_size_text(mine, sizeof(mine),
 			  s->tensor.stats.allocated + s->program.stats.allocated),
-		size_text(large, sizeof(large), largest));
+		rt_size_text(large, sizeof(large), largest));
 }
 
 /* From one of the device heaps; on exhaustion what other heaps and finished frees hold is given
@@ -336,6 +396,62 @@ static enum spyrert_status device_alloc(struct rt_session *s, struct rt_heap *he
 	else
 		rt_log(s->lib, RT_LOG_MEM, "alloc %#llx + %#llx",
 		       (unsigned long long)(*block)->addr, (unsigned long long)(*block)->size);
+	pthread_mutex_unlock(&s->mem_lock);
+	drop_spare(s);
+	return status;
+}
+
+int rt_vm_map_own(struct rt_session *s, uint32_t handle, uint32_t flags, uint64_t *addr)
+{
+	uint32_t seg = SPYRE_PROGRAM_SEGMENT;
+	int err = -ENOSPC;
+
+	/* From the top: those that the heap grows in come last. */
+	while (err == -ENOSPC && seg-- > 0) {
+		err = rt_vm_map(s, handle, flags, seg, addr);
+		/* Address 0 means no memory. */
+		if (!err && !*addr) {
+			rt_vm_unmap(s, 0, 0);
+			err = -ENOSPC;
+		}
+	}
+	return err;
+}
+
+static int own_device(struct rt_session *s, uint64_t bytes, struct rt_block **block)
+{
+	uint32_t handle;
+	uint64_t addr;
+	int err;
+
+	err = bo_create(s, &bytes, DRM_SPYRE_BO_DEVICE, &handle);
+	if (err)
+		return err;
+	err = rt_vm_map_own(s, handle, 0, &addr);
+	if (err)
+		goto fail;
+	err = rt_heap_adopt(&s->tensor, addr, bytes, (void *)(uintptr_t)handle,
+			    SPYRERT_POINTER_EXPORTABLE, block);
+	if (!err)
+		return 0;
+	rt_vm_unmap(s, addr, 0);
+fail:
+	rt_bo_close(s, handle);
+	return err;
+}
+
+enum spyrert_status rt_device_own(struct rt_session *s, uint64_t bytes, struct rt_block **block)
+{
+	enum spyrert_status status = SPYRERT_SUCCESS;
+	int err;
+
+	pthread_mutex_lock(&s->mem_lock);
+	rt_pending_reap(s);
+	err = own_device(s, bytes, block);
+	if (err == -ENOSPC && rt_heap_trim(&s->tensor) + rt_heap_trim(&s->program))
+		err = own_device(s, bytes, block);
+	if (err)
+		status = fail_oom(s, &s->tensor, bytes, err);
 	pthread_mutex_unlock(&s->mem_lock);
 	drop_spare(s);
 	return status;
@@ -444,7 +560,9 @@ RT_PUBLIC enum spyrert_status spyrert_malloc_async(struct spyrert_stream *st, ui
 	/* What this stream frees is free for what it does later. */
 	pthread_mutex_lock(&s->mem_lock);
 	for (link = &s->pending; (p = *link); link = &p->next)
-		if (p->timeline == st->timeline && p->block->size >= size &&
+		/* A region of its own is shared with others, and has a life of its own. */
+		if (p->timeline == st->timeline && !p->block->region->whole &&
+		    p->block->size >= size &&
 		    p->block->size <= size + size / 8 &&
 		    (!best || p->block->size < (*best)->block->size))
 			best = link;
@@ -541,7 +659,7 @@ enum spyrert_status rt_pinned_alloc(struct rt_session *s, uint64_t bytes, struct
 			*hmva = (*block)->addr;
 	}
 	pthread_mutex_unlock(&s->mem_lock);
-	return err ? rt_errno(s, err, "allocating pinned host memory") : SPYRERT_SUCCESS;
+	return err ? rt_fail_host(s, err, bytes, "allocating pinned host memory") : SPYRERT_SUCCESS;
 }
 
 static void pinned_free_locked(struct rt_session *s, struct rt_block *block)
@@ -562,33 +680,63 @@ void rt_pinned_free(struct rt_session *s, struct rt_block *block)
 	pthread_mutex_unlock(&s->mem_lock);
 }
 
-static struct rt_host_region *find_host_region(struct rt_session *s, const void *ptr)
+/* The pinned block with ptr, NULL: none; *hmva: of ptr. mem_lock held. */
+static struct rt_block *pinned_block(struct rt_session *s, const void *ptr, uint64_t *hmva)
 {
-	struct rt_host_region *r;
+	struct rt_host_region *r = rt_host_region_find(s, ptr);
 
-	for (r = s->host_regions; r; r = r->next)
-		if ((uintptr_t)ptr - (uintptr_t)r->cpu < r->size)
-			return r;
-	return NULL;
+	if (!r)
+		return NULL;
+	*hmva = r->hmva + ((uintptr_t)ptr - (uintptr_t)r->cpu);
+	return rt_heap_find(&s->pinned, *hmva);
 }
 
 uint64_t rt_pinned_hmva(struct rt_session *s, const void *ptr, uint64_t bytes)
 {
-	struct rt_host_region *r;
 	struct rt_block *b;
-	uint64_t hmva = 0;
+	uint64_t hmva;
 
 	pthread_mutex_lock(&s->mem_lock);
-	r = find_host_region(s, ptr);
-	if (r) {
-		uint64_t at = r->hmva + ((uintptr_t)ptr - (uintptr_t)r->cpu);
-
-		b = rt_heap_find(&s->pinned, at);
-		if (b && bytes <= b->size - (at - b->addr))
-			hmva = at;
-	}
+	b = pinned_block(s, ptr, &hmva);
+	if (!b || bytes > b->size - (hmva - b->addr))
+		hmva = 0;
 	pthread_mutex_unlock(&s->mem_lock);
 	return hmva;
+}
+
+enum spyrert_status rt_host_use(struct rt_session *s, const void *ptr, uint64_t bytes, bool write,
+				uint64_t *hmva, struct rt_host_region **held)
+{
+	enum spyrert_status status = SPYRERT_SUCCESS;
+	struct rt_host_region *r;
+	struct rt_block *b;
+
+	*held = NULL;
+	pthread_mutex_lock(&s->mem_lock);
+	b = pinned_block(s, ptr, hmva);
+	if (!b || bytes > b->size - (*hmva - b->addr)) {
+		*hmva = 0;
+	} else {
+		r = b->region->cookie;
+		if (write && r->flags & SPYRERT_POINTER_READONLY)
+			status = rt_fail(
+				SPYRERT_ERROR_INVALID_ARGUMENT,
+				"%p lies in host memory that was %s for the card to read only", ptr,
+				r->flags & SPYRERT_POINTER_REGISTERED ? "registered" : "imported");
+		else if (r->flags & SPYRERT_POINTER_REGISTERED) {
+			r->uses++;
+			*held = r;
+		}
+	}
+	pthread_mutex_unlock(&s->mem_lock);
+	return status;
+}
+
+void rt_host_unuse(struct rt_session *s, struct rt_host_region *held)
+{
+	pthread_mutex_lock(&s->mem_lock);
+	held->uses--;
+	pthread_mutex_unlock(&s->mem_lock);
 }
 
 RT_PUBLIC enum spyrert_status spyrert_host_alloc(struct spyrert_device *dev, size_t bytes,
@@ -616,9 +764,11 @@ RT_PUBLIC enum spyrert_status spyrert_host_alloc(struct spyrert_device *dev, siz
 
 RT_PUBLIC enum spyrert_status spyrert_host_free(struct spyrert_device *dev, void *ptr)
 {
-	struct rt_host_region *r = NULL;
 	struct rt_block *b = NULL;
 	struct rt_session *s;
+	uint32_t flags = 0;
+	bool good = false;
+	uint64_t at;
 
 	if (!dev)
 		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "spyrert_host_free: device is NULL");
@@ -627,30 +777,29 @@ RT_PUBLIC enum spyrert_status spyrert_host_free(struct spyrert_device *dev, void
 		return SPYRERT_SUCCESS;
 	/* What was pinned before the device was lost can still be freed. */
 	pthread_mutex_lock(&dev->lock);
-	for (s = dev->session; s; s = s->older) {
+	for (s = dev->session; s && !b; s = s->older) {
 		pthread_mutex_lock(&s->mem_lock);
-		r = find_host_region(s, ptr);
-		if (r) {
-			uint64_t at = r->hmva + ((uintptr_t)ptr - (uintptr_t)r->cpu);
-
-			b = rt_heap_find(&s->pinned, at);
-			if (b && b->addr == at && !b->owner)
+		b = pinned_block(s, ptr, &at);
+		if (b) {
+			flags = b->region->flags;
+			good = b->addr == at && !b->owner && !(flags & SPYRERT_POINTER_REGISTERED);
+			if (good)
 				pinned_free_locked(s, b);
-			else
-				b = NULL;
 		}
 		pthread_mutex_unlock(&s->mem_lock);
-		if (r)
-			break;
 	}
 	pthread_mutex_unlock(&dev->lock);
-	if (!b)
-		return rt_fail(
-			SPYRERT_ERROR_INVALID_ARGUMENT,
-			"%p is not the start of a pinned allocation of this device, or was freed "
-			"already",
-			ptr);
-	return SPYRERT_SUCCESS;
+	if (good)
+		return SPYRERT_SUCCESS;
+	if (flags & SPYRERT_POINTER_REGISTERED)
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "%p is memory of the program that was registered; use "
+			       "spyrert_host_unregister()",
+			       ptr);
+	return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+		       "%p is not the start of a pinned allocation of this device, or was freed "
+		       "already",
+		       ptr);
 }
 
 RT_PUBLIC enum spyrert_status spyrert_pointer_query(struct spyrert_device *dev, spyrert_ptr ptr,
@@ -680,6 +829,7 @@ RT_PUBLIC enum spyrert_status spyrert_pointer_query(struct spyrert_device *dev, 
 		i.base = b->addr;
 		i.bytes = b->size;
 		i.offset = ptr - b->addr;
+		i.flags = b->region->flags;
 	} else {
 		i.kind = SPYRERT_MEMORY_UNKNOWN;
 	}
@@ -696,9 +846,9 @@ RT_PUBLIC enum spyrert_status spyrert_host_pointer_query(struct spyrert_device *
 {
 	struct spyrert_pointer_info i = { 0 };
 	enum spyrert_status status;
-	struct rt_host_region *r;
 	struct rt_session *s;
 	struct rt_block *b;
+	uint64_t at;
 
 	if (!out)
 		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
@@ -708,18 +858,14 @@ RT_PUBLIC enum spyrert_status spyrert_host_pointer_query(struct spyrert_device *
 	if (!s)
 		return status;
 	pthread_mutex_lock(&s->mem_lock);
-	r = find_host_region(s, ptr);
-	if (r) {
-		uint64_t at = r->hmva + ((uintptr_t)ptr - (uintptr_t)r->cpu);
-
-		b = rt_heap_find(&s->pinned, at);
-		if (b && !b->owner) {
-			i.kind = SPYRERT_MEMORY_PINNED;
-			i.base = (uintptr_t)r->cpu + (b->addr - r->hmva);
-			i.bytes = b->size;
-			i.offset = at - b->addr;
-			i.hmva = at;
-		}
+	b = pinned_block(s, ptr, &at);
+	if (b && !b->owner) {
+		i.kind = SPYRERT_MEMORY_PINNED;
+		i.base = (uintptr_t)ptr - (at - b->addr);
+		i.bytes = b->size;
+		i.offset = at - b->addr;
+		i.hmva = at;
+		i.flags = b->region->flags;
 	}
 	pthread_mutex_unlock(&s->mem_lock);
 	rt_copy_out(out, size, &i, sizeof(i));

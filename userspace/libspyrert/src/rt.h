@@ -82,11 +82,12 @@ struct rt_slot {
 
 /* A pinned host region: one buffer of the driver. The heap's cookie. */
 struct rt_host_region {
-	struct rt_host_region *next;	/* session.mem_lock */
 	uint8_t *cpu;
 	uint64_t hmva;
 	uint64_t size;
-	uint32_t handle;
+	uint32_t handle;		/* 0: the binding alone holds the buffer */
+	uint32_t flags;			/* SPYRERT_POINTER_* */
+	unsigned int uses;		/* REGISTERED: work that names it; session.mem_lock */
 };
 
 /* One open of the card. */
@@ -105,7 +106,8 @@ struct rt_session {
 	struct rt_heap tensor;
 	struct rt_heap program;
 	struct rt_heap pinned;
-	struct rt_host_region *host_regions;
+	struct rt_host_region **host_regions;	/* by .cpu; none overlap */
+	size_t nhost_regions, host_regions_size;
 	struct rt_slot *free_slots;
 	struct rt_pending *pending;	/* stream-ordered frees, oldest first */
 	struct rt_pending **pending_tail;
@@ -308,6 +310,32 @@ enum spyrert_status rt_pinned_alloc(struct rt_session *s, uint64_t bytes, struct
 void rt_pinned_free(struct rt_session *s, struct rt_block *block);
 /* HMVA of [ptr, ptr + bytes), or 0 if it is not wholly in one pinned allocation. */
 uint64_t rt_pinned_hmva(struct rt_session *s, const void *ptr, uint64_t bytes);
+/*
+ * The same for work that the card does there; write: it stores. Fails where the card may only read.
+ * *held, if not NULL afterwards, cannot be unregistered until rt_stream_hold() or rt_host_unuse().
+ */
+enum spyrert_status rt_host_use(struct rt_session *s, const void *ptr, uint64_t bytes, bool write,
+				uint64_t *hmva, struct rt_host_region **held);
+void rt_host_unuse(struct rt_session *s, struct rt_host_region *held);
+/* mem_lock held for all of these. */
+int rt_host_region_add(struct rt_session *s, struct rt_host_region *r);
+struct rt_host_region *rt_host_region_find(struct rt_session *s, const void *ptr);
+/* Some region that has a byte of [ptr, ptr + bytes), or NULL. */
+struct rt_host_region *rt_host_region_overlap(struct rt_session *s, const void *ptr,
+					      uint64_t bytes);
+/* A buffer of its own, of bytes rounded up to pages, bound, mapped and entered. 0 or -errno. */
+int rt_host_region_new(struct rt_session *s, uint64_t bytes, uint32_t flags,
+		       struct rt_host_region **out);
+/* Ends whatever there is of it, and frees it. */
+void rt_host_region_drop(struct rt_session *s, struct rt_host_region *r);
+int rt_vm_map(struct rt_session *s, uint32_t handle, uint32_t flags, uint32_t segment,
+	      uint64_t *addr);
+void rt_vm_unmap(struct rt_session *s, uint64_t addr, uint32_t space);
+/* In whatever segment of tensors there is room, not at address 0. */
+int rt_vm_map_own(struct rt_session *s, uint32_t handle, uint32_t flags, uint64_t *addr);
+void rt_bo_close(struct rt_session *s, uint32_t handle);
+/* Device memory in a buffer of its own, of bytes, a multiple of 2 MiB. */
+enum spyrert_status rt_device_own(struct rt_session *s, uint64_t bytes, struct rt_block **block);
 enum spyrert_status rt_slot_get(struct rt_session *s, struct rt_slot **slot);
 void rt_slot_put(struct rt_session *s, struct rt_slot *slot);
 /* Stream-ordered frees whose stream got there; mem_lock held. */
@@ -372,6 +400,19 @@ struct rt_timeline *rt_timeline_get(struct rt_timeline *tl);
 void rt_timeline_put(struct rt_timeline *tl);
 enum rt_reach { RT_NOT_YET, RT_REACHED, RT_NEVER };
 enum rt_reach rt_timeline_reached(struct rt_timeline *tl, uint64_t value);
+
+/*
+ * What rt_host_use() held stays so until all entries written so far are done. before: .head when none
+ * that names it was written. Passes status on. NULL: does nothing.
+ */
+enum spyrert_status rt_stream_hold(struct spyrert_stream *st, struct rt_host_region *held,
+				   uint64_t before, enum spyrert_status status);
+
+/* limits.c */
+/* Which limit kept so many bytes of pinned host memory from being had; err is negative. */
+enum spyrert_status rt_fail_host(struct rt_session *s, int err, uint64_t bytes, const char *what);
+/* "1.50 GiB (1610612736 bytes)" */
+const char *rt_size_text(char *buf, size_t len, uint64_t bytes);
 
 /* copy.c: stream locked by rt_stream_begin(). */
 enum spyrert_status rt_copy_submit(struct spyrert_stream *st, const struct spyrert_copy *copy);

@@ -818,6 +818,26 @@ enum spyrert_status rt_stream_defer(struct spyrert_stream *st,
 	return SPYRERT_SUCCESS;
 }
 
+static void unuse(struct spyrert_stream *st, void *arg)
+{
+	rt_host_unuse(st->session, arg);
+}
+
+enum spyrert_status rt_stream_hold(struct spyrert_stream *st, struct rt_host_region *held,
+				   uint64_t before, enum spyrert_status status)
+{
+	if (!held)
+		return status;
+	if (status && st->head == before) {
+		rt_host_unuse(st->session, held);
+		return status;
+	}
+	/* No memory for it: wait here. What still runs then keeps it until the device is closed. */
+	if (rt_stream_defer(st, unuse, held) && !rt_stream_wait_locked(st, st->head, INT64_MAX))
+		rt_host_unuse(st->session, held);
+	return status;
+}
+
 static void symbols_done(struct spyrert_stream *st, void *arg)
 {
 	(void)arg;
@@ -1256,39 +1276,45 @@ RT_PUBLIC enum spyrert_status spyrert_stream_reset(struct spyrert_stream *st)
 
 /* --- Values and callbacks ------------------------------------------------------------------- */
 
-static enum spyrert_status word_hmva(struct spyrert_stream *st, const uint64_t *addr,
-				     uint64_t *hmva)
+static enum spyrert_status word_hmva(struct spyrert_stream *st, const uint64_t *addr, bool write,
+				     uint64_t *hmva, struct rt_host_region **held)
 {
+	enum spyrert_status status;
+
+	*held = NULL;
 	if ((uintptr_t)addr % 8)
 		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "%p is not a multiple of 8",
 			       (const void *)addr);
-	*hmva = rt_pinned_hmva(st->session, addr, 8);
-	if (!*hmva)
-		return rt_fail(
+	status = rt_host_use(st->session, addr, 8, write, hmva, held);
+	if (!status && !*hmva)
+		status = rt_fail(
 			SPYRERT_ERROR_INVALID_ARGUMENT,
 			"%p is not in pinned memory of this device; use spyrert_host_alloc()",
 			(const void *)addr);
-	return SPYRERT_SUCCESS;
+	return status;
 }
 
 static enum spyrert_status sync_value(struct spyrert_stream *st, const uint64_t *addr,
 				      uint64_t value, uint16_t type,
 				      enum spyrert_activity_kind kind)
 {
+	struct rt_host_region *held;
 	enum spyrert_status status;
 	struct spyre_cb *cb;
-	uint64_t hmva;
+	uint64_t hmva, before;
 
 	status = rt_stream_begin(st);
 	if (status)
 		return status;
-	status = word_hmva(st, addr, &hmva);
+	before = st->head;
+	status = word_hmva(st, addr, type == SPYRE_CB_SIGNAL, &hmva, &held);
 	if (!status)
 		status = rt_stream_cb(st, type, SPYRE_CB_F_BARRIER | SPYRE_CB_F_HOST, kind, &cb);
 	if (!status) {
 		cb->u.sync.addr = htole64(hmva);
 		cb->u.sync.value = htole64(value);
 	}
+	status = rt_stream_hold(st, held, before, status);
 	rt_stream_commit(st);
 	return status;
 }
