@@ -919,6 +919,20 @@ enum spyrert_status spyrert_stream_synchronize(struct spyrert_stream *stream, ui
 enum spyrert_status spyrert_stream_wait_event(struct spyrert_stream *stream,
 					      struct spyrert_event *event);
 
+/**
+ * spyrert_stream_wait_sync_file() - let later work of a stream wait for a fence of the kernel
+ * @stream: stream that waits
+ * @fd: sync_file of any driver; not closed, and no longer needed afterwards
+ *
+ * A thread of the library sleeps until the stream has got there and the fence has signalled. If the
+ * fence ends with an error, the stream fails with SPYRERT_ERROR_DEPENDENCY; if it already has, so
+ * does this call.
+ *
+ * There is no way back: an event cannot become a sync_file. A fence must signal in bounded time
+ * whatever a program does, and work of a stream may wait for the program.
+ */
+enum spyrert_status spyrert_stream_wait_sync_file(struct spyrert_stream *stream, int fd);
+
 /* Called once in any case: status is SPYRERT_SUCCESS or the stream's sticky error. */
 typedef void (*spyrert_callback)(void *arg, enum spyrert_status status);
 

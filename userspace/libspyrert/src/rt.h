@@ -171,6 +171,7 @@ struct rt_callback {
 	struct rt_callback *next;
 	spyrert_callback fn;
 	void *arg;
+	int fence;			/* a sync_file to wait for instead of a function, -1: none */
 	uint64_t index;			/* runs when done > index ... */
 	uint64_t gate;			/* ... and then the gate word becomes this */
 	enum spyrert_status status;	/* of a stream that was reset */

@@ -14,12 +14,17 @@
 #include "rt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <linux/sync_file.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #define DEFAULT_ENTRIES	1024u
 #define SPIN_MIN_NS	2000u
@@ -1376,6 +1381,54 @@ RT_PUBLIC enum spyrert_status spyrert_stream_nop(struct spyrert_stream *st)
 	return status;
 }
 
+/* What became of a sync_file's fence: 1 signalled, 0 not yet, else the error it ended with. */
+static int fence_status(int file)
+{
+	struct sync_file_info info = { 0 };
+
+	/* Fails on no sync_file, which spyrert_stream_wait_sync_file() has refused. */
+	return ioctl(file, SYNC_IOC_FILE_INFO, &info) ? -errno : info.status;
+}
+
+/* The stream does not wait for the gate of cb any more: it failed, was reset, or ends. */
+static bool gave_up(struct spyrert_stream *st, const struct rt_callback *cb)
+{
+	bool ret;
+
+	pthread_mutex_lock(&st->lock);
+	rt_stream_reap(st);
+	ret = st->error || st->ended || st->done > cb->index;
+	pthread_mutex_unlock(&st->lock);
+	return ret;
+}
+
+/* Waits for the fence, without a lock. 0, or the error it ended with. */
+static int wait_fence(struct spyrert_stream *st, const struct rt_callback *cb)
+{
+	struct pollfd p = { .fd = cb->fence, .events = POLLIN };
+	int status;
+
+	/* Cut like every sleep, as nothing else would wake it when the stream gives up. */
+	while (!(status = fence_status(cb->fence)) && !gave_up(st, cb))
+		poll(&p, 1, RT_RECHECK_NS / 1000000);
+	return status < 0 ? status : 0;
+}
+
+/* Lock held. */
+static void fail_fence(struct spyrert_stream *st, const struct rt_callback *cb, int err)
+{
+	uint64_t operation = cb->index - st->base + 1;
+	char text[256];
+
+	if (st->error || st->ended || st->done > cb->index || rt_stream_reset_locked(st))
+		return;
+	snprintf(text, sizeof(text),
+		 "stream %u, operation %" PRIu64 " waits for a sync_file, whose fence ended with an "
+		 "error (%s); work behind the wait was cancelled; reset or destroy the stream",
+		 st->id, operation, strerror(-err));
+	stream_fail_host(st, SPYRERT_ERROR_DEPENDENCY, operation, text);
+}
+
 /*
  * One thread per stream that uses callbacks, so that a slow callback holds up its own stream alone.
  * It sleeps on the condition until there is a callback, then in the kernel until the stream gets
@@ -1386,6 +1439,7 @@ static void *callback_main(void *arg)
 	struct spyrert_stream *st = arg;
 	enum spyrert_status status;
 	struct rt_callback *cb;
+	int err;
 
 	pthread_mutex_lock(&st->lock);
 	for (;;) {
@@ -1401,36 +1455,37 @@ static void *callback_main(void *arg)
 		if (!st->cb_list)
 			st->cb_tail = &st->cb_list;
 		pthread_mutex_unlock(&st->lock);
-		cb->fn(cb->arg, status);
+		err = 0;
+		if (cb->fence < 0)
+			cb->fn(cb->arg, status);
+		else if (!status)
+			err = wait_fence(st, cb);
 		pthread_mutex_lock(&st->lock);
+		if (err)
+			fail_fence(st, cb, err);
 		__atomic_store_n((spyre_le64 *)st->gate->cpu, htole64(cb->gate), __ATOMIC_RELEASE);
 		if (st->mapped && !st->ended)
 			wake_parked(st);
+		if (cb->fence >= 0)
+			close(cb->fence);
 		free(cb);
 	}
 	pthread_mutex_unlock(&st->lock);
 	return NULL;
 }
 
-RT_PUBLIC enum spyrert_status spyrert_stream_add_callback(struct spyrert_stream *st,
-							  spyrert_callback fn, void *arg)
+/* Lock held by rt_stream_begin(). fence: becomes the stream's on success. */
+static enum spyrert_status add_callback(struct spyrert_stream *st, spyrert_callback fn, void *arg,
+					int fence)
 {
-	enum spyrert_status status;
+	enum spyrert_status status = SPYRERT_SUCCESS;
 	struct rt_callback *c;
 	struct spyre_cb *cb;
 	int err;
 
-	if (!fn)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
-			       "spyrert_stream_add_callback: fn is NULL");
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return rt_fail(SPYRERT_ERROR_HOST_MEMORY, "out of memory");
-	status = rt_stream_begin(st);
-	if (status) {
-		free(c);
-		return status;
-	}
 	if (!st->gate)
 		status = rt_slot_get(st->session, &st->gate);
 	if (!status && !st->cb_started) {
@@ -1446,11 +1501,11 @@ RT_PUBLIC enum spyrert_status spyrert_stream_add_callback(struct spyrert_stream 
 				      SPYRERT_ACTIVITY_WAIT, &cb);
 	if (status) {
 		free(c);
-		rt_stream_commit(st);
 		return status;
 	}
 	c->fn = fn;
 	c->arg = arg;
+	c->fence = fence;
 	c->index = st->head - 1;
 	c->gate = ++st->gate_last;
 	cb->u.sync.addr = htole64(st->gate->hmva);
@@ -1458,6 +1513,62 @@ RT_PUBLIC enum spyrert_status spyrert_stream_add_callback(struct spyrert_stream 
 	*st->cb_tail = c;
 	st->cb_tail = &c->next;
 	pthread_cond_signal(&st->cb_cond);
-	rt_stream_commit(st);
 	return SPYRERT_SUCCESS;
+}
+
+RT_PUBLIC enum spyrert_status spyrert_stream_add_callback(struct spyrert_stream *st,
+							  spyrert_callback fn, void *arg)
+{
+	enum spyrert_status status;
+
+	if (!fn)
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_stream_add_callback: fn is NULL");
+	status = rt_stream_begin(st);
+	if (status)
+		return status;
+	status = add_callback(st, fn, arg, -1);
+	rt_stream_commit(st);
+	return status;
+}
+
+/* The wait itself; lock held by rt_stream_begin(). */
+static enum spyrert_status wait_sync_file(struct spyrert_stream *st, int fd)
+{
+	enum spyrert_status status;
+	int ret = fence_status(fd), own;
+
+	if (ret == 1)
+		return SPYRERT_SUCCESS;
+	if (ret < 0)
+		return rt_fail(SPYRERT_ERROR_DEPENDENCY,
+			       "the fence of sync_file %d has ended with an error: %s", fd,
+			       strerror(-ret));
+	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (own < 0)
+		return rt_fail(SPYRERT_ERROR_LIMIT, "cannot keep sync_file %d: %s", fd,
+			       strerror(errno));
+	status = add_callback(st, NULL, NULL, own);
+	if (status)
+		close(own);
+	return status;
+}
+
+RT_PUBLIC enum spyrert_status spyrert_stream_wait_sync_file(struct spyrert_stream *st, int fd)
+{
+	struct sync_file_info info = { 0 };
+	enum spyrert_status status;
+
+	status = rt_stream_begin(st);
+	if (status)
+		return status;
+	if (ioctl(fd, SYNC_IOC_FILE_INFO, &info))
+		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+				 errno == EBADF ? "descriptor %d is not open" :
+						  "descriptor %d is not a sync_file",
+				 fd);
+	else
+		status = wait_sync_file(st, fd);
+	rt_stream_commit(st);
+	return status;
 }
