@@ -28,11 +28,18 @@
 
 /* --- Host memory ---------------------------------------------------------------------------- */
 
+/*
+ * Two buffers may be of the same pages of a process. That is allowed only where the mapping itself
+ * touches no cache, and map_chunks() refuses machines where one would have to.
+ */
+#define MAP_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
+
 static void unmap_chunks(struct spyre_device *sdev, struct spyre_bo *bo, u32 n)
 {
 	while (n--)
-		dma_unmap_page(&sdev->pdev->dev, bo->chunks[n].dma,
-			       (size_t)bo->chunks[n].npages << PAGE_SHIFT, bo->dma_dir);
+		dma_unmap_page_attrs(&sdev->pdev->dev, bo->chunks[n].dma,
+				     (size_t)bo->chunks[n].npages << PAGE_SHIFT, bo->dma_dir,
+				     MAP_ATTRS);
 }
 
 static void host_unmap(struct spyre_device *sdev, struct spyre_bo *bo)
@@ -129,8 +136,9 @@ static int map_chunks(struct spyre_device *sdev, struct spyre_bo *bo)
 	for (i = 0; i < bo->nchunks; i++) {
 		struct spyre_chunk *c = &bo->chunks[i];
 
-		c->dma = dma_map_page(dev, bo->pages[c->first], 0,
-				      (size_t)c->npages << PAGE_SHIFT, bo->dma_dir);
+		c->dma = dma_map_page_attrs(dev, bo->pages[c->first], 0,
+					    (size_t)c->npages << PAGE_SHIFT, bo->dma_dir,
+					    MAP_ATTRS);
 		if (dma_mapping_error(dev, c->dma)) {
 			unmap_chunks(sdev, bo, i);
 			return -ENOMEM;

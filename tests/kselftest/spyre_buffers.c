@@ -137,6 +137,31 @@ TEST_F(buffers, user_read_write)
 	ASSERT_NE(0, run(&self->q, SPYRE_CB_DMAI, self->dmva, hmva, 128));
 }
 
+/* The same pages in two buffers, of two files; each ends by itself. */
+TEST_F(buffers, user_twice)
+{
+	uint8_t *p = map_anon(SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	int other = card_open();
+	uint64_t hmva, theirs;
+	uint32_t h, again;
+
+	ASSERT_NE(NULL, p);
+	ASSERT_GE(other, 0);
+	ASSERT_EQ(0, user_create(self->fd, p, SIZE, 0, &h));
+	ASSERT_EQ(0, user_create(other, p, SIZE, 0, &again));
+	ASSERT_EQ(0, vm_map(other, again, 0, 0, &theirs));
+	ASSERT_EQ(0, user_create(self->fd, p, SIZE, 0, &again));
+	ASSERT_EQ(0, vm_map(self->fd, h, 0, 0, &hmva));
+	fill(p, SIZE / 2, 14);
+	ASSERT_EQ(0, through(self, hmva + SIZE / 2, hmva, SIZE / 2));
+	EXPECT_TRUE(holds(p + SIZE / 2, SIZE / 2, 14));
+	ASSERT_EQ(0, bo_close(self->fd, again));
+	close(other);
+	fill(p, SIZE / 2, 15);
+	ASSERT_EQ(0, through(self, hmva + SIZE / 2, hmva, SIZE / 2));
+	EXPECT_TRUE(holds(p + SIZE / 2, SIZE / 2, 15));
+}
+
 /* The card itself refuses to write, not only the driver to bind. */
 TEST_F(buffers, user_readonly)
 {
