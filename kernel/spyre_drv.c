@@ -364,6 +364,8 @@ static int map_bars(struct spyre_device *sdev)
 		drm_err(&sdev->drm, "no DMA addresses of 52 bits (%d)\n", ret);
 		return ret;
 	}
+	/* Exporters may join pages as they like: whatever comes is cut into pages of the tables. */
+	dma_set_max_seg_size(dev, UINT_MAX);
 	return 0;
 }
 
