@@ -6,13 +6,14 @@
 # when it changed and Kbuild rebuilds what depends on it.
 #
 #   make driver         $(B)/kernel/spyre.ko for the stock kernel
-#   make kernel-for KDIR=DIR KOUT=DIR   the same for another kernel's build folder
+#   make kernel-for KDIR=DIR KOUT=DIR   the same for another kernel's build folder; with the KUnit tests and
+#                       spyre_kunit.ko that runs them where that kernel has KUnit
 #   make check-driver   W=1, sparse, checkpatch --strict
 #   make check-cocci    the kernel's semantic patches
 #   make check-driver-clang   W=1 by clang
 #   make check-driver-newest   W=1 for the newest Debian kernel
 
-KERNEL_SRC := $(wildcard kernel/*.c kernel/*.h kernel/Kbuild kernel/compat/*) Kbuild \
+KERNEL_SRC := $(wildcard kernel/*.c kernel/*.h kernel/tests/* kernel/Kbuild kernel/compat/*) Kbuild \
 	$(wildcard include/spyre/*.h) include/uapi/drm/spyre_accel.h
 KOUT ?= $(B)/kernel
 
@@ -35,8 +36,8 @@ driver: $(B)/kernel/spyre.ko
 kernel-for: | $(KERNEL_READY)
 	$(call say,KBUILD,$(KOUT)/spyre.ko)
 	$(Q)$(call kernel_stage,$(KOUT))
-	$(Q)$(call kernel_make,$(KDIR),$(KOUT),KCFLAGS=-Werror)
-	$(Q)cp $(KOUT)/src/kernel/spyre.ko $(KOUT)/spyre.ko
+	$(Q)$(call kernel_make,$(KDIR),$(KOUT),KCFLAGS=-Werror SPYRE_KUNIT=1)
+	$(Q)for m in spyre spyre_kunit; do ! [ -e $(KOUT)/src/kernel/$$m.ko ] || cp $(KOUT)/src/kernel/$$m.ko $(KOUT)/; done
 
 # --- Checks -----------------------------------------------------------------
 

@@ -80,4 +80,10 @@ static inline int spyre_compat_sched_job_init(struct drm_sched_job *job,
 #define SPYRE_COMPAT_IMPORT_DMA_BUF MODULE_IMPORT_NS("DMA_BUF")
 #endif
 
+#ifdef SPYRE_HAVE_IMPORT_NS_WORD
+#define SPYRE_COMPAT_IMPORT_KUNIT MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING)
+#else
+#define SPYRE_COMPAT_IMPORT_KUNIT MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING")
+#endif
+
 #endif

@@ -498,3 +498,7 @@ void spyre_ctx_put_page(struct spyre_ctx *ctx, u32 page)
 	clear_bit(block, ctx->sdev->db_blocks);
 	mutex_unlock(&ctx->sdev->limbo_lock);
 }
+
+#ifdef SPYRE_KUNIT
+#include "tests/spyre_ctx_kunit.c"
+#endif

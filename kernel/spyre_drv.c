@@ -626,3 +626,7 @@ module_exit(spyre_exit_module);
 
 MODULE_DESCRIPTION("IBM Spyre accelerator");
 MODULE_LICENSE("GPL");
+
+#ifdef SPYRE_KUNIT
+#include "tests/spyre_drv_kunit.c"
+#endif

@@ -163,3 +163,7 @@ u32 spyre_irq_pick(struct spyre_device *sdev)
 		return 0;
 	return 1 + (u32)atomic_inc_return(&sdev->irq.next) % queues;
 }
+
+#ifdef SPYRE_KUNIT
+#include "tests/spyre_irq_kunit.c"
+#endif

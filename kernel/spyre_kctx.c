@@ -4,6 +4,7 @@
  * user maps. Pages to be cleared are mapped one behind the other into its segment 0, so that one
  * FILL clears them all.
  */
+#include <kunit/static_stub.h>
 #include <linux/delay.h>
 
 #include "spyre_ctx.h"
@@ -124,6 +125,7 @@ int spyre_kctx_clear(struct spyre_device *sdev, const u32 *pages, u32 n)
 	u32 i;
 	int ret;
 
+	KUNIT_STATIC_STUB_REDIRECT(spyre_kctx_clear, sdev, pages, n);
 	lockdep_assert_held(&sdev->mem.scrub_lock);
 	if (!ctx)
 		return -EIO;

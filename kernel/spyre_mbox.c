@@ -353,3 +353,7 @@ int spyre_mbox_id(struct spyre_device *sdev, u32 type, u32 id, u32 arg)
 {
 	return call_id(sdev, type, id, arg, false);
 }
+
+#ifdef SPYRE_KUNIT
+#include "tests/spyre_mbox_kunit.c"
+#endif

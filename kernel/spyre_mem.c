@@ -238,3 +238,7 @@ void spyre_mem_lost(struct spyre_device *sdev)
 	WRITE_ONCE(m->gen, m->gen + 1);
 	mutex_unlock(&m->lock);
 }
+
+#ifdef SPYRE_KUNIT
+#include "tests/spyre_mem_kunit.c"
+#endif

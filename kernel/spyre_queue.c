@@ -577,3 +577,7 @@ int spyre_queue_kick_ioctl(struct drm_device *drm, void *data, struct drm_file *
 	finish(sdev, q->ctx);
 	return 0;
 }
+
+#ifdef SPYRE_KUNIT
+#include "tests/spyre_queue_kunit.c"
+#endif

@@ -183,3 +183,7 @@ int spyre_ras_read_ioctl(struct drm_device *drm, void *data, struct drm_file *dr
 	args->count = n;
 	return ret;
 }
+
+#ifdef SPYRE_KUNIT
+#include "tests/spyre_ras_kunit.c"
+#endif

@@ -525,3 +525,7 @@ const struct pci_error_handlers spyre_error_handlers = {
 	.reset_prepare = reset_prepare,
 	.reset_done = reset_done,
 };
+
+#ifdef SPYRE_KUNIT
+#include "tests/spyre_reset_kunit.c"
+#endif

@@ -1207,3 +1207,7 @@ err_job:
 	kvfree(job);
 	return ret;
 }
+
+#ifdef SPYRE_KUNIT
+#include "tests/spyre_submit_kunit.c"
+#endif

@@ -57,3 +57,7 @@ void spyre_table_free(struct spyre_device *sdev, u32 at, u32 size)
 	t->used -= n;
 	mutex_unlock(&t->lock);
 }
+
+#ifdef SPYRE_KUNIT
+#include "tests/spyre_table_kunit.c"
+#endif

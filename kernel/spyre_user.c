@@ -116,3 +116,7 @@ void spyre_user_uncharge_host(struct spyre_device *sdev, struct spyre_user *user
 	user->host_pages -= pages;
 	mutex_unlock(&sdev->users.lock);
 }
+
+#ifdef SPYRE_KUNIT
+#include "tests/spyre_user_kunit.c"
+#endif

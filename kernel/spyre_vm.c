@@ -561,3 +561,7 @@ out:
 	spyre_exit(sdev);
 	return ret;
 }
+
+#ifdef SPYRE_KUNIT
+#include "tests/spyre_vm_kunit.c"
+#endif

@@ -496,3 +496,7 @@ int spyre_wait_cancel_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	ewait_free(w);
 	return 0;
 }
+
+#ifdef SPYRE_KUNIT
+#include "tests/spyre_wait_kunit.c"
+#endif

@@ -8,7 +8,7 @@ KST_SRC := $(SPYRE_CACHE)/kernel/stock/source/tools/testing/selftests
 KST_DRM := $(shell pkg-config --cflags libdrm)
 # They share a machine. spyre_fw comes last: for a minute its restarts use up what the driver allows.
 KST := spyre_machine spyre_uapi spyre_queue spyre_life spyre_module spyre_buffers spyre_submit spyre_isolation spyre_fw
-# They need a kernel that can fail allocations.
+# It needs a kernel that can fail allocations.
 KST_DEBUG := spyre_nth
 KST_HDR := $(wildcard tests/*.h tests/kselftest/*.h) include/uapi/drm/spyre_accel.h
 
@@ -29,7 +29,7 @@ $(KST_DIR)/spyre_machine $(KST_DIR)/spyre_sleep: $(KST_DIR)/spyre_work.o
 
 CHECK_VM += $(addprefix $(KST_DIR)/,$(KST))
 CHECK_DEPS += $(addprefix $(KST_DIR)/,$(KST) $(KST_DEBUG))
-CHECK_DEBUG += $(addprefix $(KST_DIR)/,$(KST_DEBUG) $(KST))
+CHECK_DEBUG += tests/kselftest/spyre_kunit $(addprefix $(KST_DIR)/,$(KST_DEBUG) $(KST))
 # Eight vectors, addresses that an IOMMU translates, a second card beside.
 CHECK_VM_FULL += $(foreach t,spyre_queue spyre_life spyre_buffers spyre_submit,vm:--iommu=intel,vm:--cards=2,$(KST_DIR)/$(t))
 # 200 lives of the module; the words without a number have 20.
