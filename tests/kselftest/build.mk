@@ -11,13 +11,15 @@ KST := spyre_machine spyre_uapi spyre_queue spyre_life spyre_module spyre_buffer
 # It needs a kernel that can fail allocations.
 KST_DEBUG := spyre_nth
 KST_HDR := $(wildcard tests/*.h tests/kselftest/*.h) include/uapi/drm/spyre_accel.h
+# Runs for as long as it is told to.
+KST_FUZZ := spyre_fuzz
 
 $(KST_DIR)/%.o: tests/kselftest/%.c $(KST_HDR) | $(KERNEL_READY)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Wno-missing-prototypes -Wno-unused-parameter -Wno-sign-compare -Wno-type-limits $(INC) $(SPYREPROG_INC) -Iqemu-device/model $(KST_DRM) -isystem $(KST_SRC) -c -o $@ $<
 
-$(addprefix $(KST_DIR)/,$(KST) $(KST_DEBUG) spyre_sleep): $(KST_DIR)/%: $(KST_DIR)/%.o $(KST_DIR)/spyre_test.o $(SPYREPROG)
+$(addprefix $(KST_DIR)/,$(KST) $(KST_DEBUG) $(KST_FUZZ) spyre_sleep): $(KST_DIR)/%: $(KST_DIR)/%.o $(KST_DIR)/spyre_test.o $(SPYREPROG)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(SPYREPROG) -lm
 
@@ -28,8 +30,10 @@ $(KST_DIR)/spyre_fw: $(KST_DIR)/sha256.o
 $(KST_DIR)/spyre_machine $(KST_DIR)/spyre_sleep: $(KST_DIR)/spyre_work.o
 
 CHECK_VM += $(addprefix $(KST_DIR)/,$(KST))
-CHECK_DEPS += $(addprefix $(KST_DIR)/,$(KST) $(KST_DEBUG))
-CHECK_DEBUG += tests/kselftest/spyre_kunit $(addprefix $(KST_DIR)/,$(KST_DEBUG) $(KST))
+CHECK_DEPS += $(addprefix $(KST_DIR)/,$(KST) $(KST_DEBUG) $(KST_FUZZ))
+CHECK_DEBUG += tests/kselftest/spyre_kunit $(KST_DIR)/spyre_fuzz,--seconds=60
+CHECK_DEBUG += $(addprefix $(KST_DIR)/,$(KST_DEBUG) $(KST))
+CHECK_VM_FULL += $(KST_DIR)/spyre_fuzz,--seconds=60
 # Eight vectors, addresses that an IOMMU translates, a second card beside.
 CHECK_VM_FULL += $(foreach t,spyre_queue spyre_life spyre_buffers spyre_submit,vm:--iommu=intel,vm:--cards=2,$(KST_DIR)/$(t))
 # 200 lives of the module; the words without a number have 20.
