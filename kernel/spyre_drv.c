@@ -26,6 +26,7 @@
 #include "spyre_submit.h"
 #include "spyre_sysfs.h"
 #include "spyre_wait.h"
+#include "tests/spyre_cover.h"
 
 /* The driver's area is this part of the aperture, at most AREA_MAX. */
 #define AREA_PART	16
@@ -612,6 +613,7 @@ static struct pci_driver spyre_pci_driver = {
 
 static int __init spyre_init(void)
 {
+	spyre_cover_begin();
 	return pci_register_driver(&spyre_pci_driver);
 }
 module_init(spyre_init);
@@ -621,6 +623,7 @@ static void __exit spyre_exit_module(void)
 	pci_unregister_driver(&spyre_pci_driver);
 	/* Fences let go of the module in RCU callbacks, which are in it. */
 	rcu_barrier();
+	spyre_cover_end();
 }
 module_exit(spyre_exit_module);
 
