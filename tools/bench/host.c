@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the host does without the card, on all its threads: prints one number.
+ * What the host does without the card: prints one number.
  *
- *   sgemm N     operations per second of OpenBLAS's N-cubed fp32 matrix product
- *   copy BYTES  bytes per second of memcpy, the bytes divided among as many threads as processors
+ *   sgemm N               operations per second of OpenBLAS's N-cubed fp32 matrix product, on all processors
+ *   copy BYTES [THREADS]  bytes per second of memcpy, the bytes divided among so many threads, 1 unless told
  */
 #include <cblas.h>
 #include <pthread.h>
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MAX_THREADS	64
 #define ROUNDS		3	/* the best counts; the first only warms up */
@@ -71,10 +70,9 @@ static void *copy_part(void *arg)
 	return NULL;
 }
 
-static double copy(size_t bytes)
+static double copy(size_t bytes, long threads)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN), t;
-	long threads = cpus < 1 ? 1 : cpus > MAX_THREADS ? MAX_THREADS : cpus;
+	long t;
 	char *src = allocate(bytes), *dst = allocate(bytes);
 	struct part part[MAX_THREADS];
 	double best = 0;
@@ -111,16 +109,16 @@ static double copy(size_t bytes)
 
 int main(int argc, char **argv)
 {
-	long v = argc == 3 ? atol(argv[2]) : 0;
+	long v = argc >= 3 ? atol(argv[2]) : 0, threads = argc == 4 ? atol(argv[3]) : 1;
 
 	if (argc == 3 && !strcmp(argv[1], "sgemm") && v > 0 && v <= 16384) {
 		printf("%.6g\n", sgemm((int)v));
 		return 0;
 	}
-	if (argc == 3 && !strcmp(argv[1], "copy") && v > 0) {
-		printf("%.6g\n", copy((size_t)v));
+	if ((argc == 3 || argc == 4) && !strcmp(argv[1], "copy") && v > 0 && threads > 0 && threads <= MAX_THREADS) {
+		printf("%.6g\n", copy((size_t)v, threads));
 		return 0;
 	}
-	fputs("usage: spyre-bench-host sgemm N | copy BYTES\n", stderr);
+	fputs("usage: spyre-bench-host sgemm N | copy BYTES [THREADS]\n", stderr);
 	return 2;
 }
