@@ -700,7 +700,8 @@ static bool feed_pair(struct core *c, struct unit *u, unsigned int corelet, cons
 		return false;
 	k = operand_of(vec, packed, i->d);
 	k2 = operand_of(vec, packed, i2->d);
-	if (k == 3 || k2 == 3)
+	/* A third FIFO may have fewer words than these loads bring. */
+	if (k == 3 || k2 == 3 || packed != (1u << k | 1u << k2))
 		return false;
 	/* All that is begun is finished: it is no more than the result has room for, wherever that goes. */
 	words = least(SLICE / 4 / WORD, vec->n - c->unit[job_unit_index(reader, corelet)].done);

@@ -210,6 +210,51 @@ static void test_in_place(void **state)
 	in_place(1, true);
 }
 
+/*
+ * Two loads that bring operands of an operation which takes a third one from another unit, and that one comes late: the
+ * words of the two are not lost.
+ */
+static void test_third_operand(void **state)
+{
+	struct spyreprog_job *j = spyreprog_job_new();
+	int l3 = spyreprog_job_program(j, SPYRE_UNIT_L3LU), lu = spyreprog_job_program(j, SPYRE_UNIT_LXLU);
+	int pe = spyreprog_job_program(j, SPYRE_UNIT_PE), su = spyreprog_job_program(j, SPYRE_UNIT_LXSU);
+	int sfp = spyreprog_job_program(j, SPYRE_UNIT_SFP), st = spyreprog_job_program(j, SPYRE_UNIT_L3SU);
+	enum spyre_format f = SPYRE_SEN169_FP16;
+	unsigned int i;
+	struct env e;
+
+	(void)state;
+	begin(&e, 1);
+	for (i = 0; i < BYTES / 2; i++)
+		((uint16_t *)e.seg[0])[i] = spyre_fp32_to_dl16((float)(1 + i % 64));
+	sp_l3(j, l3, SPYRE_OP_L3_LDU, R0, NOREG, E0, 32, 0, 0, 0);
+	sp_send(j, l3, 1, 0);
+	init(j, 0, SPYRE_UNIT_L3LU, l3, 0, ENV_SEGMENT(0));
+	sp_wait(j, lu, 1, 1);
+	sp_mvreg(j, lu, R0 + 1, R0, SPYRE_STICK);
+	sp_mvreg(j, lu, R0 + 2, R0, 2 * SPYRE_STICK);
+	sp_ld(j, lu, R0, NOREG, SPYRE_FIFO_LXLU_PE0, 1, SPYRE_STICK, 0);
+	sp_ld(j, lu, R0 + 1, NOREG, SPYRE_FIFO_LXLU_PE1, 1, SPYRE_STICK, 0);
+	sp_ld(j, lu, R0 + 2, NOREG, SPYRE_FIFO_LXLU_SFP0, 1, SPYRE_STICK, 0);
+	init(j, 0, SPYRE_UNIT_LXLU, lu, 0, 0);
+	sp_vec(j, sfp, SPYRE_OP_MOV, F(SFP_PE), F(LXLU_SFP0), 0, 0, 1, 0, SPYRE_FMTS(f, 0, 0, f));
+	init(j, 0, SPYRE_UNIT_SFP, sfp, 0, 0);
+	sp_vec(j, pe, SPYRE_OP_FMA, F(PE_LXSU), F(LXLU_PE0), F(LXLU_PE1), F(SFP_PE), 1, 0, SPYRE_FMTS(f, f, f, f));
+	init(j, 0, SPYRE_UNIT_PE, pe, 0, 0);
+	sp_st(j, su, R0, NOREG, SPYRE_FIFO_PE_LXSU, 1, SPYRE_STICK, 0);
+	sp_send(j, su, 3, 0);
+	init(j, 0, SPYRE_UNIT_LXSU, su, OUT, 0);
+	sp_wait(j, st, 3, 1);
+	sp_l3(j, st, SPYRE_OP_L3_STU, R0, NOREG, E0, 1, 0, 0, 0);
+	init(j, 0, SPYRE_UNIT_L3SU, st, OUT, ENV_SEGMENT(1));
+	env_load_job(&e, j);
+	run(&e);
+	for (i = 0; i < 64; i++)
+		assert_int_equal(((uint16_t *)e.seg[1])[i], spyre_fp32_to_dl16((float)((1 + i) * (1 + i) + 1 + i)));
+	env_free(&e);
+}
+
 static void overwrite(struct env *e)
 {
 	/* After the job has begun to move data, which the first load shows by having read. */
@@ -338,6 +383,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_store),
 		cmocka_unit_test(test_in_place),
+		cmocka_unit_test(test_third_operand),
 		cmocka_unit_test(test_let_go),
 		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_other_core),
