@@ -83,6 +83,18 @@ static void stu(struct spyreprog_job *j, int p, uint32_t lx, unsigned int s, uin
 	sp_l3(j, p, SPYRE_OP_L3_STU, R0 + 1, NOREG, E0 + 1, words, 0, 0, 0);
 }
 
+/* After tag, what LXSU stored goes to segment 1. */
+static void gives(struct spyreprog_job *j, unsigned int tag)
+{
+	int p = spyreprog_job_program(j, SPYRE_UNIT_L3SU);
+	uint32_t i;
+
+	sp_wait(j, p, tag, 1);
+	for (i = 0; i < BYTES; i += 4096)
+		stu(j, p, OUT + i, 1, i, 32);
+	init(j, 0, SPYRE_UNIT_L3SU, p, 0, 0);
+}
+
 static void run(struct env *e)
 {
 	env_run(e, NULL, 0);
@@ -269,9 +281,8 @@ static void overwrite(struct env *e)
 static void test_let_go(void **state)
 {
 	struct spyreprog_job *j = spyreprog_job_new();
-	int p, l3;
 	struct env e;
-	unsigned int i;
+	int l3;
 
 	(void)state;
 	begin(&e, 1);
@@ -289,11 +300,7 @@ static void test_let_go(void **state)
 	sp_send(j, l3, 1, 0);
 	init(j, 0, SPYRE_UNIT_L3LU, l3, 0, ENV_SEGMENT(0));
 	passes(j, 32, SPYRE_STICK, 1, 3);
-	p = spyreprog_job_program(j, SPYRE_UNIT_L3SU);
-	sp_wait(j, p, 3, 1);
-	for (i = 0; i < BYTES; i += 4096)
-		stu(j, p, OUT + i, 1, i, 32);
-	init(j, 0, SPYRE_UNIT_L3SU, p, 0, 0);
+	gives(j, 3);
 	env_load_job(&e, j);
 	run(&e);
 	assert_int_equal(e.seg[0][0], 0x11);
@@ -365,11 +372,7 @@ static void test_other_core(void **state)
 	sp_send(j, p, 2, 1);
 	init(j, 1, SPYRE_UNIT_L3SU, p, 0, 0);
 	passes(j, 32, SPYRE_STICK, 2, 3);
-	p = spyreprog_job_program(j, SPYRE_UNIT_L3SU);
-	sp_wait(j, p, 3, 1);
-	for (i = 0; i < BYTES; i += 4096)
-		stu(j, p, OUT + i, 1, i, 32);
-	init(j, 0, SPYRE_UNIT_L3SU, p, 0, 0);
+	gives(j, 3);
 	env_load_job(&e, j);
 	run(&e);
 	assert_memory_equal(e.seg[1], want, BYTES);
