@@ -536,15 +536,44 @@ TEST_F(life, rmmod_with_open_file)
 	EXPECT_EQ(0, card_works());
 }
 
-/* Old files: ENODEV, mappings without SIGBUS, final status. */
-static int check_stale(int fd, struct queue *q, volatile uint64_t *dev, volatile uint64_t *host,
-		       uint64_t value, uint32_t handle)
+/* What a process has when the card goes: memory of both kinds mapped, and a job that never ends. */
+struct owned {
+	struct queue q;
+	uint32_t host;
+	volatile uint64_t *h, *d;
+};
+
+#define OWNED_VALUE	42
+
+static int own(int fd, struct owned *o)
 {
-	struct drm_spyre_bo_info bo = { .handle = handle };
-	struct drm_spyre_bo_mmap map = { .handle = handle };
-	struct drm_spyre_vm_bind bind = { .handle = handle };
+	struct spyre_cb cb;
+	uint64_t hmva;
+	uint32_t dev;
+
+	if (bo_create(fd, SIZE, DRM_SPYRE_BO_HOST, &o->host) ||
+	    bo_create(fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &dev) ||
+	    vm_map(fd, o->host, 0, 0, &hmva))
+		return 1;
+	o->h = bo_map(fd, o->host, SIZE, PROT_READ | PROT_WRITE);
+	o->d = bo_map(fd, dev, SIZE, PROT_READ | PROT_WRITE);
+	if (!o->h || !o->d || queue_open(fd, 64, 1, &o->q))
+		return 2;
+	cb = cb_wait_host(hmva + 8, 1);
+	queue_submit(&o->q, &cb);
+	o->h[0] = OWNED_VALUE;
+	o->d[0] = OWNED_VALUE + 1;
+	return 0;
+}
+
+/* Old files: ENODEV, mappings without SIGBUS, final status. */
+static int check_stale(int fd, struct owned *o)
+{
+	struct drm_spyre_bo_info bo = { .handle = o->host };
+	struct drm_spyre_bo_mmap map = { .handle = o->host };
+	struct drm_spyre_vm_bind bind = { .handle = o->host };
 	struct drm_spyre_queue_create create = { .entries = 64 };
-	struct drm_spyre_queue_id id = { .queue = q->id };
+	struct drm_spyre_queue_id id = { .queue = o->q.id };
 	struct drm_spyre_wait_cancel cancel = { .id = 1 };
 	struct drm_spyre_ras_read ras = {};
 	uint32_t h;
@@ -554,7 +583,7 @@ static int check_stale(int fd, struct queue *q, volatile uint64_t *dev, volatile
 		return 1;
 	if (query(fd, DRM_SPYRE_QUERY_DEVICE, &info, sizeof(info)) != -ENODEV)
 		return 2;
-	if (wait_queue(fd, q->id, 1000, after_ms(WAIT_MS)) != -ENODEV)
+	if (wait_queue(fd, o->q.id, 1000, after_ms(WAIT_MS)) != -ENODEV)
 		return 3;
 	/* With what was right before. */
 	if (call(fd, DRM_IOCTL_SPYRE_BO_INFO, &bo) != -ENODEV ||
@@ -567,46 +596,32 @@ static int check_stale(int fd, struct queue *q, volatile uint64_t *dev, volatile
 	    call(fd, DRM_IOCTL_SPYRE_WAIT_CANCEL, &cancel) != -ENODEV ||
 	    call(fd, DRM_IOCTL_SPYRE_RAS_READ, &ras) != -ENODEV)
 		return 7;
-	if (q->status->state != SPYRE_QUEUE_LOST || !q->status->error)
+	if (o->q.status->state != SPYRE_QUEUE_LOST || !o->q.status->error)
 		return 4;
-	if (*host != value)
+	if (*o->h != OWNED_VALUE)
 		return 5;
-	*host = value + 1;
-	if (*dev)
+	*o->h = OWNED_VALUE + 1;
+	if (*o->d)
 		return 6;
-	*dev = 0x77;
-	*q->doorbell = 5;
+	*o->d = 0x77;
+	*o->q.doorbell = 5;
 	return 0;
 }
 
 TEST_F_TIMEOUT(life, unbind_under_load, 120)
 {
+	struct owned o;
 	pid_t pid[3];
-	struct queue q;
-	struct spyre_cb cb;
-	uint32_t host, dev;
-	uint64_t hmva, *h, *d;
 	int i, status;
 
-	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &host));
-	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &dev));
-	ASSERT_EQ(0, vm_map(self->fd, host, 0, 0, &hmva));
-	h = bo_map(self->fd, host, SIZE, PROT_READ | PROT_WRITE);
-	d = bo_map(self->fd, dev, SIZE, PROT_READ | PROT_WRITE);
-	ASSERT_NE(NULL, h);
-	ASSERT_NE(NULL, d);
-	ASSERT_EQ(0, queue_open(self->fd, 64, 1, &q));
-	cb = cb_wait_host(hmva + 8, 1);
-	queue_submit(&q, &cb);
-	h[0] = 42;
-	d[0] = 43;
+	ASSERT_EQ(0, own(self->fd, &o));
 	for (i = 0; i < 3; i++)
 		pid[i] = start_busy(i);
 	for (i = 0; i < 3; i++) {
 		usleep(700000);
 		ASSERT_EQ(0, driver_file("unbind"));
 		if (!i)
-			EXPECT_EQ(0, check_stale(self->fd, &q, d, h, 42, host));
+			EXPECT_EQ(0, check_stale(self->fd, &o));
 		ASSERT_EQ(0, driver_file("bind"));
 		EXPECT_EQ(0, card_works());
 	}
@@ -615,7 +630,7 @@ TEST_F_TIMEOUT(life, unbind_under_load, 120)
 		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
 	}
 	EXPECT_EQ(0, card_works());
-	queue_unmap(&q);
+	queue_unmap(&o.q);
 	close(self->fd);
 	/* With the last file of the old life gone the new one is as clean as ever. */
 	self->fd = card_open();
@@ -626,27 +641,13 @@ TEST_F_TIMEOUT(life, unbind_under_load, 120)
 TEST_F_TIMEOUT(life, function_reset_under_load, 120)
 {
 	pid_t pid[3];
-	struct queue q;
-	struct spyre_cb cb;
+	struct owned o;
 	struct drm_spyre_device_info before, after;
-	uint32_t host, dev;
-	uint64_t hmva, *h, *d;
 	int i, status, fd;
 	int64_t begin;
 
 	ASSERT_EQ(0, query(self->fd, DRM_SPYRE_QUERY_DEVICE, &before, sizeof(before)));
-	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &host));
-	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &dev));
-	ASSERT_EQ(0, vm_map(self->fd, host, 0, 0, &hmva));
-	h = bo_map(self->fd, host, SIZE, PROT_READ | PROT_WRITE);
-	d = bo_map(self->fd, dev, SIZE, PROT_READ | PROT_WRITE);
-	ASSERT_NE(NULL, h);
-	ASSERT_NE(NULL, d);
-	ASSERT_EQ(0, queue_open(self->fd, 64, 1, &q));
-	cb = cb_wait_host(hmva + 8, 1);
-	queue_submit(&q, &cb);
-	h[0] = 42;
-	d[0] = 43;
+	ASSERT_EQ(0, own(self->fd, &o));
 	for (i = 0; i < 3; i++)
 		pid[i] = start_busy(i);
 	for (i = 0; i < 3; i++) {
@@ -656,7 +657,7 @@ TEST_F_TIMEOUT(life, function_reset_under_load, 120)
 		/* Whoever wrote that is not left to wonder. */
 		EXPECT_LT(after_ms(0) - begin, 30000 * 1000000ll);
 		if (!i)
-			EXPECT_EQ(0, check_stale(self->fd, &q, d, h, 42, host));
+			EXPECT_EQ(0, check_stale(self->fd, &o));
 		EXPECT_EQ(0, card_works());
 	}
 	for (i = 0; i < 3; i++) {
