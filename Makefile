@@ -14,7 +14,7 @@
 #   CHECK_VM           test programs for the machine with the card. A word is
 #                      [VAR=value,]...PROGRAM[,ARG]...
 #   CHECK_VM_FULL      more of those, for check-full alone
-#   CHECK_DEBUG        which of them run on the debug kernel too (else the kselftests)
+#   CHECK_DEBUG        what runs on each of OWN_KERNELS
 #   CHECK_DEPS         what tests need but are not themselves
 #   CHECK_FULL_DEPS    the same, for check-full alone
 #   DEMO               the command line of "make demo"
@@ -63,6 +63,8 @@ DESTDIR ?=
 
 KDIR := $(SPYRE_CACHE)/kernel/stock/build
 KERNEL_READY := $(SPYRE_CACHE)/kernel/stock/complete
+# Kernels that check-full runs CHECK_DEBUG on; tools/build/own-kernel.sh makes them.
+OWN_KERNELS := debug kcsan newest
 
 ALL :=
 CHECK_UNIT :=
@@ -170,18 +172,20 @@ check: build $(call test_files,$(CHECK_ALL)) $(CHECK_DEPS)
 check-run:
 	$(Q)$(RUN)
 
-check-full: build $(call test_files,$(CHECK_ALL) $(CHECK_FULL)) $(CHECK_DEPS) $(CHECK_FULL_DEPS) debug-driver
+check-full: build $(call test_files,$(CHECK_ALL) $(CHECK_FULL)) $(CHECK_DEPS) $(CHECK_FULL_DEPS) \
+		$(OWN_KERNELS:%=%-driver)
 	$(Q)$(MAKE) --no-print-directory check-full-run
 check-full-run:
 	$(Q)$(RUN) $(addprefix --vm ,$(CHECK_VM_FULL)) $(addprefix --host ,$(CHECK_HOST_FULL)) \
-		--debug-kernel $(SPYRE_CACHE)/kernel/debug $(addprefix --debug ,$(or $(CHECK_DEBUG),$(filter $(B)/tests/kselftest/%,$(CHECK_VM))))
+		$(addprefix --debug-kernel $(SPYRE_CACHE)/kernel/,$(OWN_KERNELS)) $(addprefix --debug ,$(CHECK_DEBUG))
 
-.PHONY: debug-kernel debug-driver
-debug-kernel:
-	$(Q)tools/build/own-kernel.sh debug
-debug-driver: debug-kernel
-	$(Q)$(MAKE) --no-print-directory kernel-for KDIR=$(SPYRE_CACHE)/kernel/debug/build \
-		KOUT=$(B)/kernel-$$(cat $(SPYRE_CACHE)/kernel/debug/release)
+# The driver for one comes to be where spyre-vm looks for it.
+.PHONY: $(OWN_KERNELS:%=%-kernel) $(OWN_KERNELS:%=%-driver)
+$(OWN_KERNELS:%=%-kernel): %-kernel:
+	$(Q)tools/build/own-kernel.sh $*
+$(OWN_KERNELS:%=%-driver): %-driver: %-kernel
+	$(Q)$(MAKE) --no-print-directory kernel-for KDIR=$(SPYRE_CACHE)/kernel/$*/build \
+		KOUT=$(B)/kernel-$$(cat $(SPYRE_CACHE)/kernel/$*/release)
 
 .PHONY: install
 # Not "build": what is installed needs neither QEMU nor a kernel, and root, who
@@ -216,13 +220,14 @@ clean:
 help:
 	@echo 'make demo          build everything, boot a machine with a card, run the demo on it'
 	@echo 'make check         every test that fits in 20 minutes on two cores'
-	@echo 'make check-full    all tests, those on the debug kernel too'
+	@echo 'make check-full    all tests, on kernels of our own too'
 	@echo 'make build         QEMU with the card, firmware, driver, runtime, tools (default)'
 	@echo 'make deps          install missing Debian packages; fetch kernel and QEMU source'
 	@echo 'make vm            a shell in the machine (VMFLAGS="--cards 2 --smp 4 ...")'
 	@echo 'make bench         the figures, to $(B)/bench.jsonl'
 	@echo 'make docs          the manual, to $(B)/docs/html'
-	@echo 'make debug-kernel  a kernel with KASAN, lockdep and kmemleak, for check-full'
+	@echo 'make debug-kernel  a kernel with KASAN, lockdep and kmemleak, for check-full;'
+	@echo '                   kcsan-kernel: one that finds data races; newest-kernel: the newest Debian source'
 	@echo 'make install       runtime, tools, headers, manual pages, firmware, driver for DKMS'
 	@echo '                   (PREFIX, DESTDIR)'
 	@echo 'make dist          source archive of HEAD'

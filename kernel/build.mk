@@ -68,7 +68,7 @@ $(B)/kernel-cocci/passed: $(KERNEL_SRC) kernel/cocci.sh | $(KERNEL_READY) $(B)/d
 check-cocci: $(B)/kernel-cocci/passed
 CHECK_FULL_DEPS += $(B)/kernel-cocci/passed
 
-# Compiled only: there is no such kernel, so modpost cannot know the symbols that it would export.
+# Compiled only: of a kernel that is only prepared modpost cannot know the symbols that it would export.
 define kernel_compile
 $(Q)tools/build/own-kernel.sh $(1)
 $(call say,KBUILD,$(@D))

@@ -1,19 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Usage: own-kernel.sh debug|clang|newest
+# Usage: own-kernel.sh debug|kcsan|newest|clang
 # Makes a kernel of our own from a linux-source package: own-kernel.config with
 # NAME-kernel.config on top, where there is one. The result is
 # $SPYRE_CACHE/kernel/NAME, keyed by version and configuration.
 #   debug    KASAN, UBSAN, lockdep, kmemleak and the like, fault injection, KCOV; of
-#            the stock kernel's version, laid out as kernel.sh says
-#   clang    the stock kernel's version, prepared with LLVM
+#            the stock kernel's version
+#   kcsan    the same version with KCSAN, which finds data races
 #   newest   the newest linux-source of this Debian release and its backports (on
-#            Debian 12, of Debian 13's), prepared
-# What is prepared lets modules compile against it, and no more: no kernel is built,
-# so there is no Module.symvers either. It has
-#   build/    what "make -C" needs to compile modules
-#   args      what that make must be told besides
-#   version   the Debian package version
+#            Debian 12, of Debian 13's)
+#            laid out as kernel.sh says, with args, what make must be told besides
+#   clang    the stock kernel's version, prepared with LLVM to compile modules against,
+#            and no more: no kernel is built, so there is no Module.symvers either; it
+#            has build/, args and version
 
 . "$(dirname "$0")/common.sh"
 
@@ -62,7 +61,6 @@ unpack() {
 
 prepare() {
 	quiet "$dst/prepare.log" kmake modules_prepare || die "the $1 kernel's source cannot be prepared"
-	echo "${args[@]}" >"$dst/args"
 }
 
 build() {
@@ -125,6 +123,7 @@ make_kernel() {
 		prepare) say KERNEL "linux-source $ver: source to compile modules against" ;;
 		esac
 		configure
+		echo "${args[@]}" >"$dst/args"
 		"$how" "$name"
 		echo "$ver" >"$dst/version"
 		touch "$dst/complete"
@@ -133,8 +132,8 @@ make_kernel() {
 }
 
 case ${1:-} in
-debug) make_kernel build debug stock ;;
+debug | kcsan) make_kernel build "$1" stock ;;
+newest) make_kernel build newest newest ;;
 clang) make_kernel prepare clang stock LLVM=-19 ;;
-newest) make_kernel prepare newest newest ;;
-*) die "usage: own-kernel.sh debug|clang|newest" ;;
+*) die "usage: own-kernel.sh debug|kcsan|newest|clang" ;;
 esac
