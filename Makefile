@@ -12,7 +12,7 @@
 #   CHECK_HOST         the same, run one after the other (they boot machines)
 #   CHECK_HOST_FULL    more of those, for check-full alone
 #   CHECK_VM           test programs for the machine with the card. A word is
-#                      [VAR=value,]...PROGRAM[,ARG]...
+#                      [VAR=value,]...PROGRAM[,ARG]...; tests/run --help has the rest
 #   CHECK_VM_FULL      more of those, for check-full alone
 #   CHECK_DEBUG        what runs on each of OWN_KERNELS
 #   CHECK_DEPS         what tests need but are not themselves
