@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Usage: own-kernel.sh debug|kcsan|newest|clang
 # Makes a kernel of our own from a linux-source package: own-kernel.config with
-# NAME-kernel.config on top, where there is one. The result is
-# $SPYRE_CACHE/kernel/NAME, keyed by version and configuration.
+# NAME-kernel.config on top, and NAME-kernel.patch, where there is one. The result is
+# $SPYRE_CACHE/kernel/NAME, keyed by version, configuration and patch.
 #   debug    KASAN, UBSAN, lockdep, kmemleak and the like, fault injection, KCOV; of
 #            the stock kernel's version
 #   kcsan    the same version with KCSAN, which finds data races
@@ -59,6 +59,15 @@ unpack() {
 		mv "$src.new" "$src"
 }
 
+# patched PATCH: src is that source with PATCH from here on. Its files are those of the source but for what patch
+# replaces.
+patched() {
+	rm -rf "$dst/source"
+	cp -al "$src" "$dst/source" && patch -s -p1 -d "$dst/source" -i "$1" ||
+		die "$1 does not fit linux-source $ver"
+	src=$dst/source
+}
+
 prepare() {
 	quiet "$dst/prepare.log" kmake modules_prepare || die "the $1 kernel's source cannot be prepared"
 }
@@ -107,7 +116,7 @@ newest() {
 
 # make_kernel build|prepare NAME SOURCE [ARG...]: of stock or newest, by make ARG...
 make_kernel() {
-	local how=$1 name=$2 source=$3 args=("${@:4}") ver key src dst config
+	local how=$1 name=$2 source=$3 args=("${@:4}") ver key src dst config patch
 	lock own-kernel
 	"$source"
 	config=$SCRATCH/config
@@ -115,13 +124,17 @@ make_kernel() {
 	cat "$SRCDIR/tools/build/own-kernel.config" >"$config"
 	[ ! -e "$SRCDIR/tools/build/$name-kernel.config" ] ||
 		cat "$SRCDIR/tools/build/$name-kernel.config" >>"$config"
-	key=$({ cat "$config"; printf %s "${args[*]}"; } | sha256sum | cut -c1-12)
+	patch=$SRCDIR/tools/build/$name-kernel.patch
+	[ -e "$patch" ] || patch=
+	key=$({ cat "$config"; printf %s "${args[*]}"; cat ${patch:+"$patch"} </dev/null; } | sha256sum | cut -c1-12)
 	dst=$KDIR/$name-$ver-$key
 	if [ ! -e "$dst/complete" ]; then
 		case $how in
 		build) say KERNEL "$name kernel from linux-source $ver (about 15 minutes)" ;;
 		prepare) say KERNEL "linux-source $ver: source to compile modules against" ;;
 		esac
+		mkdir -p "$dst"
+		[ -z "$patch" ] || patched "$patch"
 		configure
 		echo "${args[@]}" >"$dst/args"
 		"$how" "$name"
