@@ -30,6 +30,7 @@
 #include "../dmabuf.h"
 #include "../jobs.h"
 #include "../vgem.h"
+#include "peer.h"
 #include "rttest.h"
 
 #define PAGE	4096ull
@@ -61,68 +62,7 @@ static struct spyrert_pointer_info host_info(const void *p)
 	return i;
 }
 
-/* --- Two processes --------------------------------------------------------------------------- */
-
-struct peer {
-	pid_t pid;
-	int sock;
-};
-
-static struct peer peer_start(const char *role)
-{
-	struct peer p;
-	char num[16];
-	int sock[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sock), 0);
-	p.sock = sock[0];
-	fcntl(sock[0], F_SETFD, FD_CLOEXEC);
-	snprintf(num, sizeof(num), "%d", sock[1]);
-	p.pid = fork();
-	assert_true(p.pid >= 0);
-	if (!p.pid) {
-		execl("/proc/self/exe", "test_share", "--role", role, num, NULL);
-		_exit(127);
-	}
-	close(sock[1]);
-	return p;
-}
-
-static void peer_end(struct peer p)
-{
-	int status;
-
-	close(p.sock);
-	assert_int_equal(waitpid(p.pid, &status, 0), p.pid);
-	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		fail_msg("the other process ended with status %#x", status);
-}
-
-/* One way or the other, each waits for the other to have got to the same point. */
-static void tell(int sock)
-{
-	if (write(sock, "", 1) != 1)
-		abort();
-}
-
-static void hear(int sock)
-{
-	char c;
-
-	if (read(sock, &c, 1) != 1)
-		abort();
-}
-
-/* In the other process, whose results are an exit status and a line. */
-#define NEED(cond)									\
-	do {										\
-		if (!(cond)) {								\
-			fprintf(stderr, "line %d: %s: %s\n", __LINE__, #cond,		\
-				spyrert_last_error());					\
-			_exit(1);							\
-		}									\
-	} while (0)
-
+/* In the other process: what the seed makes, in room of as many bytes. */
 static void need_bytes(const void *p, uint8_t *room, size_t n, uint32_t seed)
 {
 	fill_bytes(room, n, seed);
