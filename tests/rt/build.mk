@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# The suites of libspyrert, thrice from one source each: test_rt and test_share link the library as users do
+# The suites of libspyrert, thrice from one source each: they link the library as users do
 # and run in the machine on backend drm (or anywhere with SPYRERT_BACKEND=model); ..._model carries the card, has
 # ASan and UBSan, and is a unit test; ..._tsan is the same with TSan. test_reset is for the machine alone.
 
-rt_suites := test_rt test_share
+rt_suites := test_rt test_share test_event_share
 rt_drm = $$(pkg-config --cflags libdrm)
 rt_in_vm := $(addprefix $(B)/tests/rt/,$(rt_suites) test_reset)
 rt_model := $(rt_suites:%=$(B)/tests/unit/%_model)
@@ -71,6 +71,6 @@ CHECK_UNIT += tests/rt/sparse tests/rt/test_symbols tests/rt/abi,$(B)
 CHECK_DEPS += $(rt_in_vm)
 CHECK_VM += $(rt_in_vm) tests/rt/test_smi_reset,$(B) tests/rt/test_smi_users,$(B)
 # Memory of two cards.
-CHECK_VM_FULL += vm:--cards=2,$(B)/tests/rt/test_share
+CHECK_VM_FULL += $(foreach t,test_share test_event_share,vm:--cards=2,$(B)/tests/rt/$(t))
 -include $(rt_tsan_obj:.o=.d) $(rt_in_vm:=.d)
 -include $(patsubst %,$(B)/tests/unit/obj/%_tsan.d,$(rt_suites)) $(patsubst %,$(B)/tests/unit/obj/%_model.d,$(rt_suites))

@@ -604,9 +604,10 @@ enum spyrert_status spyrert_host_export(struct spyrert_device *dev, const void *
  *       spyrert_stream_wait_value(), and for spyrert_host_free()
  * @bytes: out: size; may be NULL
  *
- * Streams of two processes are ordered by such words: one writes with spyrert_stream_write_value(),
- * the other waits. If both use one card, its own write wakes the wait; words that a CPU or another
- * card writes are found within 10 ms. A process that ends leaves its words as they are.
+ * Streams of two processes can be ordered by such words: one writes with
+ * spyrert_stream_write_value(), the other waits. If both use one card, its own write wakes the wait;
+ * words that a CPU or another card writes are found within 10 ms. A process that ends leaves its
+ * words as they are. Events do more: spyrert_event_export().
  */
 enum spyrert_status spyrert_host_import(struct spyrert_device *dev, int fd, uint32_t flags,
 					void **ptr, size_t *bytes);
@@ -1096,6 +1097,8 @@ int spyrert_ras_format(const struct spyrert_ras *record, char *buf, size_t bytes
 /* --- Events --------------------------------------------------------------------------------- */
 
 #define SPYRERT_EVENT_NO_TIMING	(1u << 0)	/* cheaper: elapsed time is not available */
+/* Can be exported; only with NO_TIMING. The card stores a word more for each record. */
+#define SPYRERT_EVENT_INTERPROCESS	(1u << 1)
 
 /**
  * spyrert_event_create() - make an event
@@ -1104,6 +1107,30 @@ int spyrert_ras_format(const struct spyrert_ras *record, char *buf, size_t bytes
  * @event: out
  */
 enum spyrert_status spyrert_event_create(struct spyrert_device *dev, uint32_t flags,
+					 struct spyrert_event **event);
+
+/**
+ * spyrert_event_export() - a descriptor by which another process or device has the same event
+ * @event: made with SPYRERT_EVENT_INTERPROCESS, or imported
+ * @fd: out: close-on-exec; the caller's to pass on and to close
+ *
+ * Whoever has the event records it and waits for it as everybody's: it marks what was recorded last.
+ */
+enum spyrert_status spyrert_event_export(struct spyrert_event *event, int *fd);
+
+/**
+ * spyrert_event_import() - an event that another process, or another device here, exported
+ * @dev: device whose streams record it or wait for it
+ * @fd: what spyrert_event_export() gave; not closed, and no longer needed afterwards
+ * @event: out: as if made with SPYRERT_EVENT_INTERPROCESS and SPYRERT_EVENT_NO_TIMING
+ *
+ * A wait for a record of a stream that failed or was reset ends with SPYRERT_ERROR_DEPENDENCY when
+ * the process with that stream has noticed. A process that ends without having destroyed such a
+ * stream tells nobody: waits go on, until spyrert_stream_reset() or a timeout. Records by another card
+ * are found within 10 ms by streams, and are looked for every millisecond by
+ * spyrert_event_synchronize().
+ */
+enum spyrert_status spyrert_event_import(struct spyrert_device *dev, int fd,
 					 struct spyrert_event **event);
 
 /**
@@ -1116,6 +1143,9 @@ enum spyrert_status spyrert_event_destroy(struct spyrert_event *event);
  * spyrert_event_record() - let an event mark this point of a stream
  * @event: event; what it marked before is forgotten
  * @stream: stream of the same device
+ *
+ * SPYRERT_ERROR_BUSY: it is INTERPROCESS and was recorded 128 times since a record that was not
+ * reached yet.
  */
 enum spyrert_status spyrert_event_record(struct spyrert_event *event,
 					 struct spyrert_stream *stream);

@@ -1585,7 +1585,7 @@ static int do_handle_to_fd(struct model_dev *d, struct drm_prime_handle *a)
 static int do_fd_to_handle(struct model_dev *d, struct drm_prime_handle *a)
 {
 	uint32_t flags = DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORT;
-	int mode = fcntl(a->fd, F_GETFL), seals = fcntl(a->fd, F_GET_SEALS);
+	int mode = fcntl(a->fd, F_GETFL), seals = fcntl(a->fd, F_GET_SEALS), fd, err;
 	struct model_bo *bo;
 	struct stat st;
 
@@ -1595,10 +1595,16 @@ static int do_fd_to_handle(struct model_dev *d, struct drm_prime_handle *a)
 		return -EINVAL;
 	if ((mode & O_ACCMODE) != O_RDWR)
 		flags |= DRM_SPYRE_BO_READONLY;
-	bo = bo_new_host(d->card, (uint64_t)st.st_size, flags, a->fd);
-	/* The mapping is enough; the descriptor is the caller's. */
-	if (bo)
-		bo->fd = -1;
+	/* The descriptor is the caller's; what was imported can be exported again. */
+	fd = fcntl(a->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	bo = bo_new_host(d->card, (uint64_t)st.st_size, flags, fd);
+	if (!bo) {
+		err = errno;
+		close(fd);
+		errno = err;
+	}
 	return take_bo(d, bo, &a->handle);
 }
 

@@ -9,26 +9,34 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-RT_PUBLIC enum spyrert_status spyrert_event_create(struct spyrert_device *dev, uint32_t flags,
-						   struct spyrert_event **out)
+/* How often a word is looked at that nobody can be told of. */
+#define POLL_NS		1000000ll
+#define EVENT_FLAGS	(SPYRERT_EVENT_NO_TIMING | SPYRERT_EVENT_INTERPROCESS)
+
+/* fd: of the event to import, -1: a new one. */
+static enum spyrert_status event_new(struct spyrert_device *dev, uint32_t flags, int fd,
+				     struct spyrert_event **out)
 {
 	enum spyrert_status status;
 	struct spyrert_event *ev;
 	struct rt_session *s;
 
-	if (!out)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
-			       "spyrert_event_create: event is NULL");
-	if (flags & ~SPYRERT_EVENT_NO_TIMING)
-		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "unknown event flags %#x", flags);
 	s = rt_device_session(dev, &status);
 	if (!s)
 		return status;
 	ev = calloc(1, sizeof(*ev));
-	if (!ev) {
+	if (!ev)
+		status = rt_fail(SPYRERT_ERROR_HOST_MEMORY, "out of memory");
+	else if (fd >= 0)
+		status = rt_event_share_import(s, fd, &ev->share);
+	else if (flags & SPYRERT_EVENT_INTERPROCESS)
+		status = rt_event_share_new(s, &ev->share);
+	if (status) {
+		free(ev);
 		rt_session_put(s);
-		return rt_fail(SPYRERT_ERROR_HOST_MEMORY, "out of memory");
+		return status;
 	}
 	ev->dev = dev;
 	ev->session = s;
@@ -37,6 +45,33 @@ RT_PUBLIC enum spyrert_status spyrert_event_create(struct spyrert_device *dev, u
 	__atomic_fetch_add(&dev->objects, 1, __ATOMIC_ACQ_REL);
 	*out = ev;
 	return SPYRERT_SUCCESS;
+}
+
+RT_PUBLIC enum spyrert_status spyrert_event_create(struct spyrert_device *dev, uint32_t flags,
+						   struct spyrert_event **out)
+{
+	if (!out)
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_event_create: event is NULL");
+	if (flags & ~EVENT_FLAGS)
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "unknown event flags %#x", flags);
+	/* Where the time is would have to be known to all, before they read it. */
+	if ((flags & EVENT_FLAGS) == SPYRERT_EVENT_INTERPROCESS)
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "an event that is shared has no timing; add "
+			       "SPYRERT_EVENT_NO_TIMING");
+	return event_new(dev, flags, -1, out);
+}
+
+RT_PUBLIC enum spyrert_status spyrert_event_import(struct spyrert_device *dev, int fd,
+						   struct spyrert_event **out)
+{
+	if (!out)
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+			       "spyrert_event_import: event is NULL");
+	if (fd < 0)
+		return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, "descriptor %d is not open", fd);
+	return event_new(dev, EVENT_FLAGS, fd, out);
 }
 
 /* Gives up what is recorded; the card may not have written the time slot yet. */
@@ -59,6 +94,7 @@ RT_PUBLIC enum spyrert_status spyrert_event_destroy(struct spyrert_event *ev)
 	dev = ev->dev;
 	if (ev->timeline)
 		forget(ev->session, ev->timeline, ev->value, ev->time);
+	rt_event_share_put(ev->session, ev->share);
 	rt_memory_reap(ev->session);
 	rt_session_put(ev->session);
 	pthread_mutex_destroy(&ev->lock);
@@ -84,7 +120,7 @@ RT_PUBLIC enum spyrert_status spyrert_event_record(struct spyrert_event *ev,
 	struct rt_timeline *old;
 	enum spyrert_status status;
 	struct spyre_cb *cb;
-	uint64_t old_value;
+	uint64_t old_value, ticket = 0;
 
 	status = check_event(ev);
 	if (!status)
@@ -107,6 +143,8 @@ RT_PUBLIC enum spyrert_status spyrert_event_record(struct spyrert_event *ev,
 		else if (time)
 			rt_slot_put(st->session, time);
 	}
+	if (!status && ev->share)
+		status = rt_event_share_record(st, ev->share, &ticket);
 	if (!status) {
 		status = rt_stream_signal(st);
 		/* The TIMESTAMP was written: the slot must outlive the stream's work. */
@@ -122,7 +160,10 @@ RT_PUBLIC enum spyrert_status spyrert_event_record(struct spyrert_event *ev,
 		ev->timeline = rt_timeline_get(st->timeline);
 		ev->value = st->timeline->last;
 		ev->time = time;
+		ev->ticket = ticket;
 		pthread_mutex_unlock(&ev->lock);
+		if (ticket)
+			rt_event_share_recorded(ev->share, ticket);
 	}
 	rt_stream_commit(st);
 	if (!status && old)
@@ -131,24 +172,31 @@ RT_PUBLIC enum spyrert_status spyrert_event_record(struct spyrert_event *ev,
 }
 
 /* A consistent look at what is recorded, with a reference; NULL: nothing. */
-static struct rt_timeline *recorded(struct spyrert_event *ev, uint64_t *value)
+static enum spyrert_status recorded(struct spyrert_event *ev, struct rt_timeline **tl,
+				    uint64_t *value)
 {
-	struct rt_timeline *tl = NULL;
+	uint64_t last = ev->share ? rt_event_share_last(ev->share) : 0;
 
+	*tl = NULL;
 	pthread_mutex_lock(&ev->lock);
-	if (ev->timeline) {
-		tl = rt_timeline_get(ev->timeline);
+	/* One's own record is known better, if it is the newest. */
+	if (ev->timeline && ev->ticket >= last) {
+		*tl = rt_timeline_get(ev->timeline);
 		*value = ev->value;
 	}
 	pthread_mutex_unlock(&ev->lock);
-	return tl;
+	if (*tl || !last)
+		return SPYRERT_SUCCESS;
+	*value = last;
+	*tl = rt_event_share_timeline(ev->session, ev->share, last);
+	return *tl ? SPYRERT_SUCCESS : rt_fail(SPYRERT_ERROR_HOST_MEMORY, "out of memory");
 }
 
 RT_PUBLIC enum spyrert_status spyrert_stream_wait_event(struct spyrert_stream *st,
 							struct spyrert_event *ev)
 {
 	enum spyrert_status status;
-	struct rt_timeline *tl;
+	struct rt_timeline *tl = NULL;
 	uint64_t value = 0;
 
 	status = check_event(ev);
@@ -156,11 +204,14 @@ RT_PUBLIC enum spyrert_status spyrert_stream_wait_event(struct spyrert_stream *s
 		status = rt_stream_begin(st);
 	if (status)
 		return status;
-	tl = recorded(ev, &value);
 	if (st->session != ev->session)
 		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
-				 "event and stream are of different devices");
-	else if (tl)
+				 "event and stream are of different devices; an event that was "
+				 "made with SPYRERT_EVENT_INTERPROCESS can be exported and imported "
+				 "on the other");
+	else
+		status = recorded(ev, &tl, &value);
+	if (tl)
 		status = rt_stream_wait_timeline(st, tl, value);
 	rt_stream_commit(st);
 	rt_timeline_put(tl);
@@ -169,12 +220,14 @@ RT_PUBLIC enum spyrert_status spyrert_stream_wait_event(struct spyrert_stream *s
 
 static enum spyrert_status never(struct rt_timeline *tl)
 {
+	char owner[RT_OWNER_TEXT];
+
 	if (rt_lost(tl->session))
 		return rt_fail_lost();
 	return rt_fail(SPYRERT_ERROR_DEPENDENCY,
-		       "stream %u failed or was reset before it got to the event; see "
+		       "%s failed or was reset before it got to the event; see "
 		       "spyrert_stream_error()",
-		       tl->stream_id);
+		       rt_timeline_owner(tl, owner));
 }
 
 RT_PUBLIC enum spyrert_status spyrert_event_query(struct spyrert_event *ev)
@@ -185,11 +238,10 @@ RT_PUBLIC enum spyrert_status spyrert_event_query(struct spyrert_event *ev)
 	uint64_t value = 0;
 
 	status = check_event(ev);
-	if (status)
+	if (!status)
+		status = recorded(ev, &tl, &value);
+	if (status || !tl)
 		return status;
-	tl = recorded(ev, &value);
-	if (!tl)
-		return SPYRERT_SUCCESS;
 	reach = rt_timeline_reached(tl, value);
 	if (reach == RT_NOT_YET) {
 		rt_session_check(ev->session, false);
@@ -205,7 +257,7 @@ RT_PUBLIC enum spyrert_status spyrert_event_query(struct spyrert_event *ev)
 RT_PUBLIC enum spyrert_status spyrert_event_synchronize(struct spyrert_event *ev,
 							uint64_t timeout_ns)
 {
-	int64_t deadline = rt_deadline(timeout_ns), start, now;
+	int64_t deadline = rt_deadline(timeout_ns), start, now, pause;
 	struct rt_host_region *r;
 	enum spyrert_status status;
 	struct rt_timeline *tl;
@@ -214,13 +266,12 @@ RT_PUBLIC enum spyrert_status spyrert_event_synchronize(struct spyrert_event *ev
 	int err;
 
 	status = check_event(ev);
-	if (status)
+	if (!status)
+		status = recorded(ev, &tl, &value);
+	if (status || !tl)
 		return status;
-	tl = recorded(ev, &value);
-	if (!tl)
-		return SPYRERT_SUCCESS;
 	start = rt_now_ns();
-	r = tl->slot->block->region->cookie;
+	r = tl->share ? tl->share->region : tl->slot->block->region->cookie;
 	for (;;) {
 		struct drm_spyre_wait_entry e = {
 			.kind = DRM_SPYRE_WAIT_FENCE, .handle = r->handle,
@@ -235,6 +286,12 @@ RT_PUBLIC enum spyrert_status spyrert_event_synchronize(struct spyrert_event *ev
 		/* As short as the wait of a stream spins, then in the kernel. */
 		if (now - start < 20000)
 			continue;
+		if (tl->share && tl->share->foreign) {
+			pause = deadline - now < POLL_NS ? deadline - now : POLL_NS;
+			nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
+			rt_session_check(ev->session, false);
+			continue;
+		}
 		w.timeout_ns = deadline - now < RT_RECHECK_NS ? deadline : now + RT_RECHECK_NS;
 		err = rt_ioctl(ev->session, DRM_IOCTL_SPYRE_WAIT, &w, "WAIT");
 		if (err == -ENODEV) {
@@ -266,7 +323,8 @@ RT_PUBLIC enum spyrert_status spyrert_event_timestamp(struct spyrert_event *ev, 
 		return status;
 	pthread_mutex_lock(&ev->lock);
 	if (!ev->time)
-		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT, ev->timeline ?
+		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
+				 ev->flags & SPYRERT_EVENT_NO_TIMING ?
 				 "the event was made with SPYRERT_EVENT_NO_TIMING" :
 				 "the event was never recorded");
 	else

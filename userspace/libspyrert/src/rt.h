@@ -70,6 +70,28 @@ struct rt_timeline {
 	uint64_t dead_from;		/* atomic: values from here on never come, 0: none */
 	uint32_t stream_id;
 	struct spyrert_stream *stream;	/* session.mem_lock; NULL once destroyed */
+	struct rt_ticket *tickets;	/* of shared events that its values mark too; stream.lock */
+
+	/* One ticket of a shared event, as somebody sees it who did not record it. */
+	struct rt_event_share *share;	/* NULL: it is a stream's */
+	const spyre_le64 *failed;	/* a ticket that never comes, or an earlier one */
+};
+
+/* An event's page, of which each session has one view. event_share.c has what is in it. */
+struct rt_event_share {
+	unsigned int refs;		/* session.mem_lock */
+	struct rt_event_share *next;	/* session.shares; session.mem_lock */
+	struct rt_host_region *region;
+	struct rt_event_page *page;
+	bool foreign;			/* another card's memory: this driver cannot sleep on it */
+};
+
+/* One record of a shared event, until the stream got there or never will. */
+struct rt_ticket {
+	struct rt_ticket *next;
+	struct rt_event_share *share;
+	uint64_t number;
+	uint64_t value;			/* of the timeline */
 };
 
 /* Pinned host memory by which the card is told a 64-bit word or more. */
@@ -108,6 +130,7 @@ struct rt_session {
 	struct rt_heap pinned;
 	struct rt_host_region **host_regions;	/* by .cpu; none overlap */
 	size_t nhost_regions, host_regions_size;
+	struct rt_event_share *shares;
 	struct rt_slot *free_slots;
 	struct rt_pending *pending;	/* stream-ordered frees, oldest first */
 	struct rt_pending **pending_tail;
@@ -254,6 +277,8 @@ struct spyrert_event {
 	struct rt_timeline *timeline;	/* NULL: never recorded */
 	uint64_t value;
 	struct rt_slot *time;		/* the card's 64-bit counter goes here */
+	struct rt_event_share *share;	/* NULL: not INTERPROCESS */
+	uint64_t ticket;		/* that .timeline has in it */
 };
 
 /* status.c, ras.c */
@@ -401,6 +426,41 @@ struct rt_timeline *rt_timeline_get(struct rt_timeline *tl);
 void rt_timeline_put(struct rt_timeline *tl);
 enum rt_reach { RT_NOT_YET, RT_REACHED, RT_NEVER };
 enum rt_reach rt_timeline_reached(struct rt_timeline *tl, uint64_t value);
+/* Whose it is, in words. */
+#define RT_OWNER_TEXT	48
+const char *rt_timeline_owner(const struct rt_timeline *tl, char buf[RT_OWNER_TEXT]);
+
+/* share.c: mem_lock held for all of these. */
+enum spyrert_status rt_export_handle(struct rt_session *s, uint32_t handle, int *fd);
+/* A handle of what the descriptor means, to be given to rt_import_end(). */
+enum spyrert_status rt_import_begin(struct rt_session *s, int fd, uint32_t flags, bool host,
+				    struct drm_spyre_bo_info *info);
+/* err: of the binding, which holds the buffer from now on. Closes the handle but where a region has it. */
+enum spyrert_status rt_import_end(struct rt_session *s, const struct drm_spyre_bo_info *info,
+				  int err);
+/* Where the CPU sees it: r->cpu. A child of fork() has none of the library's memory. 0 or -errno. */
+int rt_import_map(struct rt_host_region *r, int fd, bool readonly);
+
+/* event_share.c */
+enum spyrert_status rt_event_share_new(struct rt_session *s, struct rt_event_share **out);
+enum spyrert_status rt_event_share_import(struct rt_session *s, int fd,
+					  struct rt_event_share **out);
+void rt_event_share_put(struct rt_session *s, struct rt_event_share *share);
+/*
+ * In a stream locked by rt_stream_begin(): the next ticket of the event, which the card stores when
+ * it has got here. rt_event_share_recorded() afterwards, once the timeline's signal is in the stream
+ * too.
+ */
+enum spyrert_status rt_event_share_record(struct spyrert_stream *st, struct rt_event_share *share,
+					  uint64_t *ticket);
+void rt_event_share_recorded(struct rt_event_share *share, uint64_t ticket);
+/* The newest ticket that was recorded, 0: none. */
+uint64_t rt_event_share_last(const struct rt_event_share *share);
+/* What is to be waited for until the ticket is there. NULL: no memory. */
+struct rt_timeline *rt_event_share_timeline(struct rt_session *s, struct rt_event_share *share,
+					    uint64_t ticket);
+/* Nothing signals the timeline any more: nobody waits for its tickets that are not there. Stream locked. */
+void rt_event_share_kill(struct rt_timeline *tl);
 
 /*
  * What rt_host_use() held stays so until all entries written so far are done. before: .head when none

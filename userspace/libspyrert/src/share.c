@@ -246,8 +246,7 @@ RT_PUBLIC enum spyrert_status spyrert_host_alloc_exportable(struct spyrert_devic
 	return status;
 }
 
-/* mem_lock held. */
-static enum spyrert_status export_handle(struct rt_session *s, uint32_t handle, int *fd)
+enum spyrert_status rt_export_handle(struct rt_session *s, uint32_t handle, int *fd)
 {
 	struct drm_prime_handle p = { .handle = handle, .flags = DRM_CLOEXEC | DRM_RDWR };
 	int err;
@@ -284,7 +283,7 @@ RT_PUBLIC enum spyrert_status spyrert_export(struct spyrert_device *dev, spyrert
 	pthread_mutex_lock(&s->mem_lock);
 	b = rt_heap_find(&s->tensor, ptr);
 	if (b && b->addr == ptr && !b->owner && b->region->flags & SPYRERT_POINTER_EXPORTABLE)
-		status = export_handle(s, (uint32_t)(uintptr_t)b->region->cookie, fd);
+		status = rt_export_handle(s, (uint32_t)(uintptr_t)b->region->cookie, fd);
 	else
 		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
 				 "%#llx is not what spyrert_malloc_exportable() gave on this "
@@ -310,7 +309,7 @@ RT_PUBLIC enum spyrert_status spyrert_host_export(struct spyrert_device *dev, co
 	pthread_mutex_lock(&s->mem_lock);
 	r = rt_host_region_find(s, ptr);
 	if (r && r->cpu == ptr && r->flags & SPYRERT_POINTER_EXPORTABLE)
-		status = export_handle(s, r->handle, fd);
+		status = rt_export_handle(s, r->handle, fd);
 	else
 		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
 				 "%p is not what spyrert_host_alloc_exportable() gave on this "
@@ -362,9 +361,8 @@ static bool handle_in_use(struct rt_session *s, uint32_t handle)
 	return false;
 }
 
-/* A handle of what the descriptor means, to be given to import_end(). mem_lock held. */
-static enum spyrert_status import_begin(struct rt_session *s, int fd, uint32_t flags, bool host,
-					struct drm_spyre_bo_info *info)
+enum spyrert_status rt_import_begin(struct rt_session *s, int fd, uint32_t flags, bool host,
+				    struct drm_spyre_bo_info *info)
 {
 	struct drm_prime_handle p = { .fd = fd };
 	int err, mode = fcntl(fd, F_GETFL);
@@ -392,9 +390,8 @@ static enum spyrert_status import_begin(struct rt_session *s, int fd, uint32_t f
 		       host ? "device" : "host", host ? "spyrert_import" : "spyrert_host_import");
 }
 
-/* err: of the binding, which holds the buffer from now on. */
-static enum spyrert_status import_end(struct rt_session *s, const struct drm_spyre_bo_info *info,
-				      int err)
+enum spyrert_status rt_import_end(struct rt_session *s, const struct drm_spyre_bo_info *info,
+				  int err)
 {
 	struct drm_spyre_device_info now;
 
@@ -438,7 +435,7 @@ RT_PUBLIC enum spyrert_status spyrert_import(struct spyrert_device *dev, int fd,
 	if (!s)
 		return status;
 	pthread_mutex_lock(&s->mem_lock);
-	status = import_begin(s, fd, flags, false, &info);
+	status = rt_import_begin(s, fd, flags, false, &info);
 	if (!status) {
 		err = rt_vm_map_own(s, info.handle, readonly ? DRM_SPYRE_VM_READONLY : 0, &addr);
 		if (!err) {
@@ -449,7 +446,7 @@ RT_PUBLIC enum spyrert_status spyrert_import(struct spyrert_device *dev, int fd,
 			if (err)
 				rt_vm_unmap(s, addr, 0);
 		}
-		status = import_end(s, &info, err);
+		status = rt_import_end(s, &info, err);
 	}
 	pthread_mutex_unlock(&s->mem_lock);
 	rt_session_put(s);
@@ -461,8 +458,7 @@ RT_PUBLIC enum spyrert_status spyrert_import(struct spyrert_device *dev, int fd,
 	return SPYRERT_SUCCESS;
 }
 
-/* Where the CPU sees it. A child of fork() has none of the library's memory. */
-static int map_import(struct rt_host_region *r, int fd, bool readonly)
+int rt_import_map(struct rt_host_region *r, int fd, bool readonly)
 {
 	void *p = mmap(NULL, r->size, readonly ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		       0);
@@ -498,17 +494,17 @@ RT_PUBLIC enum spyrert_status spyrert_host_import(struct spyrert_device *dev, in
 	}
 	r->flags = SPYRERT_POINTER_IMPORTED | (readonly ? SPYRERT_POINTER_READONLY : 0);
 	pthread_mutex_lock(&s->mem_lock);
-	status = import_begin(s, fd, flags, true, &info);
+	status = rt_import_begin(s, fd, flags, true, &info);
 	if (!status) {
 		r->size = info.size;
 		err = rt_vm_map(s, info.handle, readonly ? DRM_SPYRE_VM_READONLY : 0, 0, &r->hmva);
 		if (!err)
-			unseen = map_import(r, fd, readonly);
+			unseen = rt_import_map(r, fd, readonly);
 		if (!err && !unseen)
 			err = rt_host_region_add(s, r);
 		if (!err && !unseen)
 			err = rt_heap_adopt(&s->pinned, r->hmva, r->size, r, r->flags, &block);
-		status = import_end(s, &info, err);
+		status = rt_import_end(s, &info, err);
 		if (!status && unseen)
 			status = rt_fail(SPYRERT_ERROR_NOT_SUPPORTED,
 					 "descriptor %d is memory that the CPU cannot map: %s", fd,

@@ -75,6 +75,8 @@ void rt_timeline_put(struct rt_timeline *tl)
 {
 	if (!tl || __atomic_sub_fetch(&tl->refs, 1, __ATOMIC_ACQ_REL))
 		return;
+	rt_event_share_kill(tl);
+	rt_event_share_put(tl->session, tl->share);
 	rt_slot_put(tl->session, tl->slot);
 	rt_session_put(tl->session);
 	free(tl);
@@ -85,14 +87,23 @@ static uint64_t timeline_word(struct rt_timeline *tl)
 	return le64toh(__atomic_load_n(tl->word, __ATOMIC_ACQUIRE));
 }
 
+/* Values from here on never come; UINT64_MAX: all may. */
+static uint64_t timeline_end(struct rt_timeline *tl, uint64_t value)
+{
+	uint64_t dead = __atomic_load_n(&tl->dead_from, __ATOMIC_ACQUIRE);
+
+	if (rt_lost(tl->session))
+		return 0;
+	if (tl->failed && le64toh(__atomic_load_n(tl->failed, __ATOMIC_ACQUIRE)) >= value)
+		return value;
+	return dead ? dead : UINT64_MAX;
+}
+
 enum rt_reach rt_timeline_reached(struct rt_timeline *tl, uint64_t value)
 {
-	uint64_t dead;
-
 	if (timeline_word(tl) >= value)
 		return RT_REACHED;
-	dead = __atomic_load_n(&tl->dead_from, __ATOMIC_ACQUIRE);
-	if ((!dead || value < dead) && !rt_lost(tl->session))
+	if (value < timeline_end(tl, value))
 		return RT_NOT_YET;
 	/* The word stood still before it was declared dead. */
 	return timeline_word(tl) >= value ? RT_REACHED : RT_NEVER;
@@ -101,8 +112,19 @@ enum rt_reach rt_timeline_reached(struct rt_timeline *tl, uint64_t value)
 /* Nothing signals the timeline any more. */
 static void timeline_kill(struct rt_timeline *tl)
 {
-	if (tl && !tl->dead_from)
-		__atomic_store_n(&tl->dead_from, timeline_word(tl) + 1, __ATOMIC_RELEASE);
+	if (!tl || tl->dead_from)
+		return;
+	__atomic_store_n(&tl->dead_from, timeline_word(tl) + 1, __ATOMIC_RELEASE);
+	rt_event_share_kill(tl);
+}
+
+const char *rt_timeline_owner(const struct rt_timeline *tl, char buf[RT_OWNER_TEXT])
+{
+	if (tl->share)
+		snprintf(buf, RT_OWNER_TEXT, "a stream of another process or device");
+	else
+		snprintf(buf, RT_OWNER_TEXT, "stream %u", tl->stream_id);
+	return buf;
 }
 
 /* --- Queue ---------------------------------------------------------------------------------- */
@@ -580,15 +602,17 @@ static void check_deps(struct spyrert_stream *st)
 	for (i = 0; i < st->ndeps; i++) {
 		struct rt_dep *d = &st->deps[i];
 		uint64_t operation = d->index - st->base + 1;
-		uint32_t other = d->timeline->stream_id;
+		char other[RT_OWNER_TEXT];
 
 		if (d->index < st->done || rt_timeline_reached(d->timeline, d->value) != RT_NEVER)
 			continue;
+		/* The reset forgets what was waited for. */
+		rt_timeline_owner(d->timeline, other);
 		if (rt_stream_reset_locked(st))
 			return;
 		snprintf(text, sizeof(text),
 			 "stream %u, operation %" PRIu64
-			 " waits for an event of stream %u, which failed or was "
+			 " waits for an event of %s, which failed or was "
 			 "reset before it got there; work behind the wait was cancelled; reset or "
 			 "destroy the "
 			 "stream",
@@ -912,6 +936,7 @@ enum spyrert_status rt_stream_wait_timeline(struct spyrert_stream *st, struct rt
 					    uint64_t value)
 {
 	enum spyrert_status status;
+	char owner[RT_OWNER_TEXT];
 	struct spyre_cb *cb;
 
 	if (tl == st->timeline)
@@ -921,10 +946,9 @@ enum spyrert_status rt_stream_wait_timeline(struct spyrert_stream *st, struct rt
 		return SPYRERT_SUCCESS;
 	case RT_NEVER:
 		return rt_fail(SPYRERT_ERROR_DEPENDENCY,
-			       "the event was recorded on stream %u, which failed or was reset "
-			       "before it got "
-			       "there",
-			       tl->stream_id);
+			       "the event was recorded on %s, which failed or was reset before it "
+			       "got there",
+			       rt_timeline_owner(tl, owner));
 	case RT_NOT_YET:
 		break;
 	}
