@@ -153,7 +153,7 @@ struct spyre_ctx *spyre_ctx_create(struct spyre_device *sdev, struct spyre_user 
 	xa_init(&ctx->blocks);
 	INIT_LIST_HEAD(&ctx->zombies);
 	INIT_LIST_HEAD(&ctx->limbo);
-	INIT_LIST_HEAD(&ctx->host_binds);
+	INIT_LIST_HEAD(&ctx->waited);
 	init_waitqueue_head(&ctx->waitq);
 	ret = spyre_ras_log_init(&ctx->ras, 64);
 	if (ret)
@@ -408,17 +408,18 @@ void spyre_ctx_arm(struct spyre_ctx *ctx)
 
 void spyre_ctx_wake(struct spyre_ctx *ctx)
 {
-	struct spyre_bind *bind;
+	struct spyre_bound *bound, *next;
 
 	spin_lock(&ctx->sdev->wake_lock);
 	wake_up_all(&ctx->waitq);
-	list_for_each_entry(bind, &ctx->host_binds, ctx_link) {
-		/*
-		 * A waiter enters the queue before it arms under wake_lock, so one that is not
-		 * seen here armed later and looks for itself.
-		 */
-		if (waitqueue_active(&bind->bo->waitq))
-			wake_up_all(&bind->bo->waitq);
+	/*
+	 * A waiter enters the queue before it arms under wake_lock, so one that is not seen here
+	 * armed later and looks for itself. Who goes on waiting arms again. So this costs what
+	 * waiters cost, however much is bound.
+	 */
+	list_for_each_entry_safe(bound, next, &ctx->waited, waited) {
+		list_del_init(&bound->waited);
+		wake_up_all(&bound->bo->waitq);
 	}
 	spin_unlock(&ctx->sdev->wake_lock);
 	spyre_submit_look(ctx);

@@ -48,7 +48,8 @@ struct spyre_ctx_shared {
  * @shared_dma: its bus address
  * @arm: last value of the arm word, under &spyre_device.wake_lock
  * @waitq: who waits for queues of this context
- * @host_binds: bindings of host memory, under &spyre_device.wake_lock
+ * @waited: buffers bound here for whose words somebody armed, of struct spyre_bound, under
+ *	    &spyre_device.wake_lock
  * @usage: last usage seen, for after the card is gone; under &spyre_device.wake_lock
  * @usage_base: what earlier runs of the firmware had counted; under &spyre_device.wake_lock
  * @ras: its records
@@ -74,7 +75,7 @@ struct spyre_ctx {
 	dma_addr_t shared_dma;
 	u32 arm;
 	wait_queue_head_t waitq;
-	struct list_head host_binds;
+	struct list_head waited;
 	struct drm_spyre_usage usage;
 	struct drm_spyre_usage usage_base;
 	struct spyre_ras_log ras;

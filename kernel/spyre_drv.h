@@ -128,8 +128,8 @@ struct spyre_device {
 	 */
 	spinlock_t time_lock;
 	/**
-	 * @wake_lock: protects the lists of who is to be woken: &spyre_ctx.host_binds,
-	 * &spyre_bo.binds, arm words
+	 * @wake_lock: protects the lists of who is to be woken: &spyre_ctx.waited,
+	 * &spyre_bo.bound, arm words
 	 */
 	spinlock_t wake_lock;
 

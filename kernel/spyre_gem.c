@@ -259,7 +259,7 @@ static void bo_free(struct drm_gem_object *obj)
 	struct spyre_device *sdev = to_spyre(obj->dev);
 	struct spyre_bo *bo = to_bo(obj);
 
-	drm_WARN_ON(&sdev->drm, !list_empty(&bo->binds));
+	drm_WARN_ON(&sdev->drm, !list_empty(&bo->bound));
 	drm_gem_free_mmap_offset(obj);
 	if (spyre_bo_is_host(bo) || spyre_bo_binds_host(bo))
 		host_free(sdev, bo);
@@ -427,7 +427,7 @@ struct spyre_bo *spyre_bo_new(struct spyre_device *sdev, u64 size, enum spyre_bo
 	bo->kind = kind;
 	bo->dma_dir = DMA_BIDIRECTIONAL;
 	INIT_LIST_HEAD(&bo->link);
-	INIT_LIST_HEAD(&bo->binds);
+	INIT_LIST_HEAD(&bo->bound);
 	init_waitqueue_head(&bo->waitq);
 	bo->base.funcs = &bo_funcs;
 	drm_gem_private_object_init(&sdev->drm, &bo->base, size);

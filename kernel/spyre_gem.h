@@ -46,7 +46,7 @@ struct spyre_chunk {
  * @db_page: doorbell page
  * @revoked: the doorbell is another queue's by now; under &spyre_device.mmio_sem
  * @waitq: who waits for words in it
- * @binds: bindings of host memory, under &spyre_device.wake_lock
+ * @bound: contexts that have its host memory bound, under &spyre_device.wake_lock
  * @dma_dir: how host memory is mapped for DMA
  * @color: pages before its first in that one's 2 MiB page, so that large pages can be bound as such
  * @mm: USER: whose pages, and who they are charged to; NULL: none yet
@@ -71,7 +71,7 @@ struct spyre_bo {
 	u32 db_page;
 	bool revoked;
 	wait_queue_head_t waitq;
-	struct list_head binds;
+	struct list_head bound;
 	enum dma_data_direction dma_dir;
 	u32 color;
 	struct mm_struct *mm;

@@ -220,11 +220,21 @@ static void unmap_device(struct spyre_bind *bind)
 static void bind_unlink(struct spyre_bind *bind)
 {
 	struct spyre_device *sdev = bind->ctx->sdev;
+	struct spyre_bound *bound = bind->bound;
 
-	spin_lock(&sdev->wake_lock);
-	list_del_init(&bind->bo_link);
-	list_del_init(&bind->ctx_link);
-	spin_unlock(&sdev->wake_lock);
+	if (bound) {
+		spin_lock(&sdev->wake_lock);
+		/* 0: it was never published. */
+		if (bound->binds && --bound->binds) {
+			bound = NULL;
+		} else {
+			list_del(&bound->bo_link);
+			list_del(&bound->waited);
+		}
+		spin_unlock(&sdev->wake_lock);
+		kfree(bound);
+		bind->bound = NULL;
+	}
 	xa_erase(&bind->ctx->vm.binds[bind->host], spyre_bind_first(bind));
 }
 
@@ -232,6 +242,13 @@ static void bind_free(struct spyre_bind *bind)
 {
 	drm_mm_remove_node(&bind->node);
 	spyre_bo_put(bind->bo);
+	kfree(bind);
+}
+
+/* It has no place yet. */
+static void bind_drop(struct spyre_bind *bind)
+{
+	kfree(bind->bound);
 	kfree(bind);
 }
 
@@ -246,10 +263,46 @@ static struct spyre_bind *bind_new(struct spyre_ctx *ctx, struct spyre_bo *bo, u
 	bind->bo = bo;
 	bind->offset = offset;
 	bind->host = host;
-	INIT_LIST_HEAD(&bind->bo_link);
-	INIT_LIST_HEAD(&bind->ctx_link);
 	INIT_LIST_HEAD(&bind->limbo);
+	if (!host)
+		return bind;
+	bind->bound = kzalloc(sizeof(*bind->bound), GFP_KERNEL_ACCOUNT);
+	if (!bind->bound) {
+		kfree(bind);
+		return ERR_PTR(-ENOMEM);
+	}
+	bind->bound->ctx = ctx;
+	bind->bound->bo = bo;
+	INIT_LIST_HEAD(&bind->bound->bo_link);
+	INIT_LIST_HEAD(&bind->bound->waited);
 	return bind;
+}
+
+/*
+ * Waiters find contexts, not bindings: those of one buffer may be millions, and the search goes on
+ * under a spinlock that everybody needs. Whoever waits for words of this buffer must arm a context
+ * that is new to it too.
+ */
+static void bound_publish(struct spyre_bind *bind)
+{
+	struct spyre_device *sdev = bind->ctx->sdev;
+	struct spyre_bound *bound, *spare = NULL;
+
+	spin_lock(&sdev->wake_lock);
+	list_for_each_entry(bound, &bind->bo->bound, bo_link) {
+		if (bound->ctx == bind->ctx) {
+			spare = bind->bound;
+			bind->bound = bound;
+			break;
+		}
+	}
+	if (!spare)
+		list_add(&bind->bound->bo_link, &bind->bo->bound);
+	bind->bound->binds++;
+	spin_unlock(&sdev->wake_lock);
+	if (!spare)
+		wake_up_all(&bind->bo->waitq);
+	kfree(spare);
 }
 
 /* Enters a binding that has its place and its table entries into the lists. */
@@ -262,14 +315,8 @@ static int bind_publish(struct spyre_bind *bind)
 			      GFP_KERNEL_ACCOUNT));
 	if (ret)
 		return ret;
-	if (bind->host) {
-		spin_lock(&ctx->sdev->wake_lock);
-		list_add(&bind->bo_link, &bind->bo->binds);
-		list_add(&bind->ctx_link, &ctx->host_binds);
-		spin_unlock(&ctx->sdev->wake_lock);
-		/* Whoever waits for words of this buffer must arm this context too. */
-		wake_up_all(&bind->bo->waitq);
-	}
+	if (bind->host)
+		bound_publish(bind);
 	trace_spyre_bind(ctx->sdev->drm.dev, ctx->id, bind->host, spyre_bind_addr(bind),
 			 bind->pages);
 	return 0;
@@ -313,7 +360,7 @@ struct spyre_bind *spyre_bind_host(struct spyre_ctx *ctx, struct spyre_bo *bo, u
 						  (u64)(seg + 1) * HOST_SEG_PAGES,
 						  DRM_MM_INSERT_BEST);
 	if (ret) {
-		kfree(bind);
+		bind_drop(bind);
 		return ERR_PTR(ret);
 	}
 	drm_gem_object_get(&bo->base);
@@ -364,7 +411,7 @@ static struct spyre_bind *bind_device(struct spyre_ctx *ctx, struct spyre_bo *bo
 						  DRM_MM_INSERT_BEST);
 	}
 	if (ret) {
-		kfree(bind);
+		bind_drop(bind);
 		return ERR_PTR(ret);
 	}
 	drm_gem_object_get(&bo->base);
@@ -441,6 +488,7 @@ void spyre_vm_fini(struct spyre_ctx *ctx)
 		xa_for_each(&vm->binds[i], index, bind) {
 			bind_unlink(bind);
 			bind_free(bind);
+			cond_resched();
 		}
 		xa_destroy(&vm->binds[i]);
 	}

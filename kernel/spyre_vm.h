@@ -38,6 +38,22 @@ struct spyre_vm {
 };
 
 /**
+ * struct spyre_bound - a context in which a buffer of host memory is bound, however often
+ * @ctx: it
+ * @bo: buffer
+ * @binds: bindings; this and the rest under &spyre_device.wake_lock
+ * @bo_link: in &spyre_bo.bound
+ * @waited: in &spyre_ctx.waited
+ */
+struct spyre_bound {
+	struct spyre_ctx *ctx;
+	struct spyre_bo *bo;
+	u32 binds;
+	struct list_head bo_link;
+	struct list_head waited;
+};
+
+/**
  * struct spyre_bind - one binding
  * @node: its place, in pages of its space
  * @ctx: whose
@@ -46,8 +62,7 @@ struct spyre_vm {
  * @pages: pages of its space that are in the tables
  * @host: space
  * @internal: a queue's memory: not to be unbound by the user
- * @bo_link: in &spyre_bo.binds, under &spyre_device.wake_lock
- * @ctx_link: in &spyre_ctx.host_binds, under &spyre_device.wake_lock
+ * @bound: of host memory: what all bindings of @bo in @ctx share
  * @limbo: in &spyre_vm.limbo
  * @skew: pages of @node before the first that is bound
  */
@@ -59,8 +74,7 @@ struct spyre_bind {
 	u32 pages;
 	bool host;
 	bool internal;
-	struct list_head bo_link;
-	struct list_head ctx_link;
+	struct spyre_bound *bound;
 	struct list_head limbo;
 	u32 skew;
 };

@@ -144,7 +144,7 @@ static void set_leave(struct wait_set *set)
 
 static void set_arm(struct wait_set *set)
 {
-	struct spyre_bind *bind;
+	struct spyre_bound *bound;
 	u32 i;
 
 	spin_lock(&set->sdev->wake_lock);
@@ -155,8 +155,11 @@ static void set_arm(struct wait_set *set)
 			spyre_ctx_arm(s->queue->ctx);
 			continue;
 		}
-		list_for_each_entry(bind, &s->bo->binds, bo_link)
-			spyre_ctx_arm(bind->ctx);
+		list_for_each_entry(bound, &s->bo->bound, bo_link) {
+			spyre_ctx_arm(bound->ctx);
+			if (list_empty(&bound->waited))
+				list_add(&bound->waited, &bound->ctx->waited);
+		}
 	}
 	spin_unlock(&set->sdev->wake_lock);
 	/*

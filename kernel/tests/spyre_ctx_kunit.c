@@ -31,7 +31,7 @@ struct spyre_ctx *spyre_kunit_ctx(struct kunit *test, struct spyre_device *sdev)
 	xa_init(&ctx->blocks);
 	INIT_LIST_HEAD(&ctx->zombies);
 	INIT_LIST_HEAD(&ctx->limbo);
-	INIT_LIST_HEAD(&ctx->host_binds);
+	INIT_LIST_HEAD(&ctx->waited);
 	init_waitqueue_head(&ctx->waitq);
 	ctx->shared = kzalloc(sizeof(*ctx->shared), GFP_KERNEL);
 	spyre_vm_init(ctx);

@@ -707,16 +707,27 @@ TEST_F(queue, many_queues)
 	EXPECT_EQ(before.queues_used, limits(self->fd).queues_used);
 }
 
+static int64_t thread_cpu_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 /*
  * One context binds more pieces of host memory than a VFIO container has mappings (65535): address
  * space and page tables alone limit them. The last works, and all go with the file.
  */
 TEST_F_TIMEOUT(queue, many_bindings, 180)
 {
+	struct drm_spyre_wait wait = { .count = 64 };
+	struct drm_spyre_wait_entry e[64];
 	struct baseline before;
 	uint64_t hmva = 0, *p;
 	struct spyre_cb cb;
 	struct queue q;
+	int64_t used;
 	uint32_t h, i;
 	int other;
 
@@ -732,6 +743,14 @@ TEST_F_TIMEOUT(queue, many_bindings, 180)
 	cb = cb_signal_host(hmva + 8, 0x1234);
 	ASSERT_EQ(0, queue_wait(&q, queue_submit(&q, &cb), WAIT_MS));
 	EXPECT_EQ(0x1234, p[1]);
+	/* Nor do they make a wait dear: others share the lock it looks for contexts under. */
+	for (i = 0; i < 64; i++)
+		e[i] = (struct drm_spyre_wait_entry){ .kind = DRM_SPYRE_WAIT_FENCE, .handle = h, .value = 1 };
+	wait.entries = (uintptr_t)e;
+	wait.timeout_ns = after_ms(1);
+	used = thread_cpu_ms();
+	EXPECT_EQ(-ETIME, call(other, DRM_IOCTL_SPYRE_WAIT, &wait));
+	EXPECT_GE(300 * slower(), thread_cpu_ms() - used);
 	munmap(p, 4096);
 	queue_unmap(&q);
 	close(other);
