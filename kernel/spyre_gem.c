@@ -434,9 +434,15 @@ struct spyre_bo *spyre_bo_new(struct spyre_device *sdev, u64 size, enum spyre_bo
 	return bo;
 }
 
-/* user: in whose quota it counts, NULL: nobody's; exempt: the quota does not bind */
-struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind,
-				      struct spyre_user *user, bool exempt)
+/*
+ * Host memory that is not on the bus yet. A cgroup over its memory.high makes who allocates sleep
+ * for seconds, again and again: what may be large is allocated with no lock held, and above all not
+ * below reset_sem, where a reset and everybody behind it would wait for it.
+ *
+ * user: in whose quota it counts, NULL: nobody's; exempt: the quota does not bind
+ */
+struct spyre_bo *spyre_bo_alloc_host(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind,
+				     struct spyre_user *user, bool exempt)
 {
 	struct spyre_bo *bo;
 	u32 want;
@@ -463,8 +469,6 @@ struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum 
 	ret = -ENOMEM;
 	if (bo->pages && bo->chunks)
 		ret = host_get_pages(sdev, bo, want);
-	if (!ret)
-		ret = spyre_bo_on_bus(sdev, bo);
 	if (ret)
 		goto err;
 	return bo;
@@ -583,7 +587,7 @@ int spyre_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *d
 	struct spyre_device *sdev = to_spyre(drm);
 	struct spyre_file *file = drm_file->driver_priv;
 	struct drm_spyre_bo_create *args = data;
-	struct spyre_bo *bo;
+	struct spyre_bo *bo = NULL;
 	bool device = args->flags & DRM_SPYRE_BO_DEVICE;
 	bool host = args->flags & DRM_SPYRE_BO_HOST;
 	int ret;
@@ -591,23 +595,34 @@ int spyre_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *d
 	if (!args->size || args->flags & ~BO_FLAGS || device == host ||
 	    (host && args->flags & DRM_SPYRE_BO_MAPPABLE))
 		return -EINVAL;
+	if (READ_ONCE(sdev->gen) != file->gen)
+		return -ENODEV;
+	if (host) {
+		bo = spyre_bo_alloc_host(sdev, args->size, SPYRE_KIND_HOST, file->user,
+					 file->exempt);
+		if (IS_ERR(bo))
+			return PTR_ERR(bo);
+	}
 	ret = spyre_enter(sdev, file);
 	if (ret)
-		return ret;
-	if (device)
-		bo = bo_create_device(sdev, args->size, args->flags & DRM_SPYRE_BO_MAPPABLE);
-	else
-		bo = spyre_bo_create_host(sdev, args->size, SPYRE_KIND_HOST, file->user,
-					  file->exempt);
-	if (IS_ERR(bo)) {
-		ret = PTR_ERR(bo);
 		goto out;
+	if (host) {
+		ret = spyre_bo_on_bus(sdev, bo);
+	} else {
+		bo = bo_create_device(sdev, args->size, args->flags & DRM_SPYRE_BO_MAPPABLE);
+		if (IS_ERR(bo)) {
+			ret = PTR_ERR(bo);
+			bo = NULL;
+		}
 	}
-	args->size = bo->base.size;
-	ret = drm_gem_handle_create(drm_file, &bo->base, &args->handle);
-	spyre_bo_put(bo);
-out:
+	if (!ret) {
+		args->size = bo->base.size;
+		ret = drm_gem_handle_create(drm_file, &bo->base, &args->handle);
+	}
 	spyre_exit(sdev);
+out:
+	if (bo)
+		spyre_bo_put(bo);
 	return ret;
 }
 

@@ -110,8 +110,8 @@ static inline void *spyre_bo_at(const struct spyre_bo *bo, u64 at)
 }
 
 struct spyre_bo *spyre_bo_new(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind);
-struct spyre_bo *spyre_bo_create_host(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind,
-				      struct spyre_user *user, bool exempt);
+struct spyre_bo *spyre_bo_alloc_host(struct spyre_device *sdev, u64 size, enum spyre_bo_kind kind,
+				     struct spyre_user *user, bool exempt);
 struct spyre_bo *spyre_bo_create_doorbell(struct spyre_device *sdev, u32 page);
 void spyre_bo_revoke(struct spyre_bo *bo);
 int spyre_bo_on_bus(struct spyre_device *sdev, struct spyre_bo *bo);

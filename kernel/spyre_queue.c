@@ -90,7 +90,8 @@ static void queue_free(struct kref *ref)
 		spyre_bo_put(q->status);
 	if (q->doorbell)
 		spyre_bo_put(q->doorbell);
-	spyre_ctx_put(q->ctx);
+	if (q->ctx)
+		spyre_ctx_put(q->ctx);
 	/* RAS records look queues up under RCU. */
 	kfree_rcu(q, rcu);
 }
@@ -150,60 +151,74 @@ static void drop_binds(struct spyre_queue *q)
 	q->ring_bind = NULL;
 }
 
-/**
- * spyre_queue_create - make a queue, here and on the card
- * @ctx: its lock is held, it is not lost
- * @entries: ring size, valid
- * @priority: valid, or SPYRE_QUEUE_KERNEL
- * @timeout: default timeout, SoC cycles
+/*
+ * The memory of a queue. What a user chooses the size of is allocated with no lock held, see
+ * spyre_bo_alloc_host().
  */
-struct spyre_queue *spyre_queue_create(struct spyre_ctx *ctx, u32 entries, u32 priority,
-				       u64 timeout)
+static struct spyre_queue *queue_alloc(struct spyre_device *sdev, struct spyre_user *user,
+				       bool exempt, u32 entries, u32 priority, u64 timeout)
 {
-	struct spyre_device *sdev = ctx->sdev;
 	u64 ring_size = (u64)entries * sizeof(struct spyre_cb) + PAGE_SIZE;
 	u64 status_size = (u64)entries * sizeof(struct spyre_rb) + PAGE_SIZE;
 	struct spyre_queue *q;
 	int ret;
 
+	q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
+	if (!q)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&q->ref);
+	q->entries = entries;
+	q->priority = priority;
+	q->timeout = timeout;
+	INIT_LIST_HEAD(&q->zombie);
+	q->ring = spyre_bo_alloc_host(sdev, ring_size, SPYRE_KIND_RING, user, exempt);
+	if (IS_ERR(q->ring)) {
+		ret = PTR_ERR(q->ring);
+		q->ring = NULL;
+		goto err;
+	}
+	q->status = spyre_bo_alloc_host(sdev, status_size, SPYRE_KIND_STATUS, user, exempt);
+	if (IS_ERR(q->status)) {
+		ret = PTR_ERR(q->status);
+		q->status = NULL;
+		goto err;
+	}
+	return q;
+
+err:
+	spyre_queue_put(q);
+	return ERR_PTR(ret);
+}
+
+/*
+ * A queue that was allocated comes to a context, whose lock is held and which is not lost, and to
+ * the card. After an error it is not the caller's any more.
+ */
+static int queue_start(struct spyre_ctx *ctx, struct spyre_queue *q)
+{
+	struct spyre_device *sdev = ctx->sdev;
+	int ret;
+
 	lockdep_assert_held(&ctx->lock);
+	kref_get(&ctx->ref);
+	q->ctx = ctx;
 	if (ctx->user) {
 		ret = spyre_user_charge(sdev, ctx->user, SPYRE_QUOTA_QUEUES, ctx->exempt);
 		if (ret)
-			return ERR_PTR(ret);
+			goto err_free;
 	}
 	if (atomic_inc_return(&sdev->nqueues) > sdev->info.queues) {
 		ret = -EMFILE;
 		goto err_count;
 	}
-	q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
-	if (!q) {
-		ret = -ENOMEM;
-		goto err_count;
-	}
-	kref_init(&q->ref);
-	kref_get(&ctx->ref);
-	q->ctx = ctx;
-	q->entries = entries;
-	q->priority = priority;
-	q->timeout = timeout;
-	INIT_LIST_HEAD(&q->zombie);
 	ret = spyre_ctx_get_page(ctx, &q->page);
 	if (ret)
-		goto err_free;
-	q->ring = spyre_bo_create_host(sdev, ring_size, SPYRE_KIND_RING, ctx->user, ctx->exempt);
-	if (IS_ERR(q->ring)) {
-		ret = PTR_ERR(q->ring);
-		q->ring = NULL;
+		goto err_count;
+	ret = spyre_bo_on_bus(sdev, q->ring);
+	if (!ret)
+		ret = spyre_bo_on_bus(sdev, q->status);
+	if (ret)
 		goto err_page;
-	}
-	q->status = spyre_bo_create_host(sdev, status_size, SPYRE_KIND_STATUS, ctx->user,
-					 ctx->exempt);
-	if (IS_ERR(q->status)) {
-		ret = PTR_ERR(q->status);
-		q->status = NULL;
-		goto err_page;
-	}
 	q->doorbell = spyre_bo_create_doorbell(sdev, q->page);
 	if (IS_ERR(q->doorbell)) {
 		ret = PTR_ERR(q->doorbell);
@@ -227,23 +242,43 @@ struct spyre_queue *spyre_queue_create(struct spyre_ctx *ctx, u32 entries, u32 p
 	if (spyre_mbox_unanswered(ret)) {
 		/* The card may know the queue: its memory must stay until a reset. */
 		list_add(&q->zombie, &ctx->zombies);
-		return ERR_PTR(ret);
+		return ret;
 	}
 	if (ret)
 		goto err_bind;
-	return q;
+	return 0;
 
 err_bind:
 	drop_binds(q);
 err_page:
 	spyre_ctx_put_page(ctx, q->page);
-err_free:
-	spyre_queue_put(q);
 err_count:
 	atomic_dec(&sdev->nqueues);
 	if (ctx->user)
 		spyre_user_uncharge(sdev, ctx->user, SPYRE_QUOTA_QUEUES);
-	return ERR_PTR(ret);
+err_free:
+	spyre_queue_put(q);
+	return ret;
+}
+
+/**
+ * spyre_queue_create - make a queue of the kernel's, here and on the card
+ * @ctx: its lock is held, it is not lost
+ * @entries: ring size, valid and small
+ * @priority: valid, or SPYRE_QUEUE_KERNEL
+ * @timeout: default timeout, SoC cycles
+ */
+struct spyre_queue *spyre_queue_create(struct spyre_ctx *ctx, u32 entries, u32 priority,
+				       u64 timeout)
+{
+	struct spyre_queue *q;
+	int ret;
+
+	q = queue_alloc(ctx->sdev, ctx->user, ctx->exempt, entries, priority, timeout);
+	if (IS_ERR(q))
+		return q;
+	ret = queue_start(ctx, q);
+	return ret ? ERR_PTR(ret) : q;
 }
 
 /* Entries that were fetched and not done end here, with a status of their own. */
@@ -462,22 +497,32 @@ int spyre_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file
 		return -EINVAL;
 	if (args->priority > 1 && !capable(CAP_SYS_NICE))
 		return -EPERM;
+	if (!is_power_of_2(args->entries) || args->entries > SPYRE_RING_MAX)
+		return -EINVAL;
+	if (READ_ONCE(sdev->gen) != file->gen)
+		return -ENODEV;
+	q = queue_alloc(sdev, file->user, file->exempt, args->entries, args->priority,
+			args->timeout);
+	if (IS_ERR(q))
+		return PTR_ERR(q);
 	ret = spyre_enter(sdev, file);
-	if (ret)
+	if (ret) {
+		spyre_queue_put(q);
 		return ret;
-	if (!is_power_of_2(args->entries) || args->entries < sdev->info.ring_min ||
-	    args->entries > sdev->info.ring_max) {
+	}
+	if (args->entries < sdev->info.ring_min || args->entries > sdev->info.ring_max) {
+		spyre_queue_put(q);
 		ret = -EINVAL;
 		goto out;
 	}
 	ctx = spyre_file_ctx(file);
 	if (IS_ERR(ctx)) {
+		spyre_queue_put(q);
 		ret = PTR_ERR(ctx);
 		goto out;
 	}
 	mutex_lock(&ctx->lock);
-	q = spyre_queue_create(ctx, args->entries, args->priority, args->timeout);
-	ret = PTR_ERR_OR_ZERO(q);
+	ret = queue_start(ctx, q);
 	if (!ret) {
 		ret = publish(q, drm_file, args);
 		if (ret)

@@ -8,10 +8,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -675,6 +677,64 @@ TEST_F_TIMEOUT(fault, sleep_while_arguments_are_read, 180)
 	EXPECT_TRUE(sleeps_during(&a, &in, sizeof(in)));
 	EXPECT_EQ(0, a.result);
 	EXPECT_EQ(0, queue_goes_on(&self->q));
+}
+
+#define CGROUPS	"/sys/fs/cgroup"
+#define CGROUP	CGROUPS "/spyre-fw"
+
+/*
+ * A cgroup over its memory.high makes its processes sleep wherever they allocate. Nobody else waits for
+ * them: the card can sleep meanwhile, which is what a reset and the removal do first.
+ */
+static bool sleeps_beside(int fd, bool queue)
+{
+	int status = -1, i;
+	bool slept = false;
+	pid_t hog, sleeper;
+	uint32_t h;
+
+	if (write_file(CGROUP "/cgroup.procs", "0"))
+		return false;
+	hog = fork();
+	if (!hog) {
+		struct drm_spyre_queue_create c = { .entries = SPYRE_RING_MAX, .priority = 1 };
+
+		/* On after what is small: a context is on the card. */
+		for (;;)
+			if (queue)
+				call(fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &c);
+			else
+				bo_create(fd, 64 * MB, DRM_SPYRE_BO_HOST, &h);
+	}
+	if (write_file(CGROUPS "/cgroup.procs", "0"))
+		return false;
+	sleep(2);
+	sleeper = fork();
+	if (!sleeper)
+		_exit(write_file(debugfs_path("reset"), "sleep 1") ? 1 : 0);
+	for (i = 0; i < 10 * slower() && !slept; i++) {
+		usleep(500000);
+		slept = waitpid(sleeper, &status, WNOHANG) == sleeper;
+	}
+	kill(hog, SIGKILL);
+	waitpid(hog, NULL, 0);
+	if (!slept)
+		waitpid(sleeper, &status, 0);
+	return slept && !status;
+}
+
+TEST_F_TIMEOUT(fault, sleep_while_a_cgroup_is_throttled, 180)
+{
+	if (access(CGROUPS "/cgroup.controllers", F_OK))
+		ASSERT_EQ(0, mount("none", CGROUPS, "cgroup2", 0, NULL));
+	ASSERT_EQ(0, write_file(CGROUPS "/cgroup.subtree_control", "+memory"));
+	rmdir(CGROUP);
+	ASSERT_EQ(0, mkdir(CGROUP, 0755));
+	ASSERT_EQ(0, write_file(CGROUP "/memory.high", "1048576"));
+	EXPECT_TRUE(sleeps_beside(self->fd, false));
+	EXPECT_TRUE(sleeps_beside(self->fd, true));
+	EXPECT_EQ(0, queue_goes_on(&self->q));
+	EXPECT_EQ(0, rmdir(CGROUP));
 }
 
 static void *sleep_for_seconds(void *arg)
