@@ -679,9 +679,6 @@ TEST_F_TIMEOUT(fault, sleep_while_arguments_are_read, 180)
 	EXPECT_EQ(0, queue_goes_on(&self->q));
 }
 
-#define CGROUPS	"/sys/fs/cgroup"
-#define CGROUP	CGROUPS "/spyre-fw"
-
 /*
  * A cgroup over its memory.high makes its processes sleep wherever they allocate. Nobody else waits for
  * them: the card can sleep meanwhile, which is what a reset and the removal do first.
@@ -725,11 +722,7 @@ static bool sleeps_beside(int fd, bool queue)
 
 TEST_F_TIMEOUT(fault, sleep_while_a_cgroup_is_throttled, 180)
 {
-	if (access(CGROUPS "/cgroup.controllers", F_OK))
-		ASSERT_EQ(0, mount("none", CGROUPS, "cgroup2", 0, NULL));
-	ASSERT_EQ(0, write_file(CGROUPS "/cgroup.subtree_control", "+memory"));
-	rmdir(CGROUP);
-	ASSERT_EQ(0, mkdir(CGROUP, 0755));
+	ASSERT_EQ(0, cgroup_new("memory"));
 	ASSERT_EQ(0, write_file(CGROUP "/memory.high", "1048576"));
 	EXPECT_TRUE(sleeps_beside(self->fd, false));
 	EXPECT_TRUE(sleeps_beside(self->fd, true));

@@ -1343,9 +1343,6 @@ TEST_F_TIMEOUT(iso, all_host_memory, 120)
 	EXPECT_EQ(0, write_file(QUOTA, was));
 }
 
-#define CGROUPS	"/sys/fs/cgroup"
-#define CGROUP	CGROUPS "/spyre-isolation"
-
 /* Runs into the limit of 32 MB: an error, not a kill, and room again when some of it is given back. */
 static int fill_cgroup(const struct target *t)
 {
@@ -1371,11 +1368,8 @@ TEST_F_TIMEOUT(iso, memory_of_a_cgroup, 120)
 {
 	pid_t pid;
 
-	if (access(CGROUPS "/cgroup.controllers", F_OK))
-		ASSERT_EQ(0, mount("none", CGROUPS, "cgroup2", 0, NULL));
-	ASSERT_EQ(0, write_file(CGROUPS "/cgroup.subtree_control", "+memory"));
-	rmdir(CGROUP);
-	ASSERT_EQ(0, mkdir(CGROUP, 0755));
+	ASSERT_EQ(0, open_node());
+	ASSERT_EQ(0, cgroup_new("memory"));
 	ASSERT_EQ(0, write_file(CGROUP "/memory.max", "33554432"));
 	/* The child is born in it: what it does first is charged there, too. */
 	ASSERT_EQ(0, write_file(CGROUP "/cgroup.procs", "0"));

@@ -8,12 +8,14 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -157,6 +159,55 @@ TEST_F_TIMEOUT(life, killed_at_any_point, 180)
 	}
 	EXPECT_EQ(0, back_to_baseline(&self->base));
 	EXPECT_EQ(0, card_works());
+}
+
+#define OOM_LIMIT	(64 * MB)
+#define OOM_ROUNDS	6
+
+/* Takes all memory that its cgroup has, a little later each time. */
+static void *eat(void *arg)
+{
+	volatile uint8_t *p = mmap(NULL, 2 * OOM_LIMIT, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t i;
+
+	usleep(100000 + (uintptr_t)arg * 37000);
+	for (i = 0; i < 2 * OOM_LIMIT; i += 4096)
+		p[i] = 1;
+	return NULL;
+}
+
+/* The kernel kills for want of memory wherever the process happens to be. */
+TEST_F_TIMEOUT(life, killed_for_want_of_memory, 180)
+{
+	char text[32], events[512];
+	const char *kills;
+	pthread_t thread;
+	uintptr_t i;
+	int status;
+	pid_t pid;
+
+	ASSERT_EQ(0, cgroup_new("memory"));
+	snprintf(text, sizeof(text), "%llu", OOM_LIMIT);
+	ASSERT_EQ(0, write_file(CGROUP "/memory.max", text));
+	for (i = 0; i < OOM_ROUNDS; i++) {
+		pid = fork();
+		ASSERT_GE(pid, 0);
+		if (!pid) {
+			if (!write_file(CGROUP "/cgroup.procs", "0") &&
+			    !pthread_create(&thread, NULL, eat, (void *)i))
+				busy(i);
+			_exit(1);
+		}
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		EXPECT_EQ(0, card_works());
+	}
+	ASSERT_EQ(0, read_file(CGROUP "/memory.events", events, sizeof(events)));
+	kills = strstr(events, "oom_kill ");
+	ASSERT_NE(NULL, kills);
+	EXPECT_EQ(OOM_ROUNDS, atoi(kills + strlen("oom_kill ")));
+	EXPECT_EQ(0, rmdir(CGROUP));
 }
 
 /* One step further each time, then killed: no step leaves anything behind. */

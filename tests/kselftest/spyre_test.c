@@ -699,3 +699,29 @@ struct spyre_cb cb_plain(struct spyre_cb cb)
 	cb.flags &= ~(SPYRE_CB_F_RESPONSE | SPYRE_CB_F_INTERRUPT);
 	return cb;
 }
+
+int cgroup_controller(const char *name)
+{
+	char buf[4096];
+	int ret;
+
+	if (access(CGROUPS "/cgroup.controllers", F_OK) && mount("none", CGROUPS, "cgroup2", 0, NULL))
+		return -errno;
+	ret = read_file(CGROUPS "/cgroup.controllers", buf, sizeof(buf));
+	if (ret)
+		return ret;
+	if (!strstr(buf, name))
+		return -EOPNOTSUPP;
+	snprintf(buf, sizeof(buf), "+%s", name);
+	return write_file(CGROUPS "/cgroup.subtree_control", buf);
+}
+
+int cgroup_new(const char *controller)
+{
+	int ret = cgroup_controller(controller);
+
+	if (ret)
+		return ret;
+	rmdir(CGROUP);
+	return mkdir(CGROUP, 0755) ? -errno : 0;
+}

@@ -153,6 +153,14 @@ int module_unload(void);
 /* Waits until the thread of this process that puts its id into tid sleeps in an ioctl. 0 or -ETIME. */
 int thread_sleeps(const int *tid);
 
+#define CGROUPS	"/sys/fs/cgroup"
+/* The one cgroup that tests use; who writes 0 into its cgroup.procs is in it. */
+#define CGROUP	CGROUPS "/spyre-test"
+/* Cgroups below the top have that controller; mounts the hierarchy. -EOPNOTSUPP: this kernel has none. */
+int cgroup_controller(const char *name);
+/* The same, and CGROUP is there, empty and without limits. */
+int cgroup_new(const char *controller);
+
 /* One word into a sysfs or debugfs file: 0 or -errno. */
 int write_file(const char *path, const char *text);
 int read_file(const char *path, char *buf, size_t size);
