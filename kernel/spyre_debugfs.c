@@ -48,6 +48,9 @@ static int show_memory(struct seq_file *m, void *unused)
 	mutex_lock(&sdev->tables.lock);
 	seq_printf(m, "tables %u used %u\n", sdev->tables.units, sdev->tables.used);
 	mutex_unlock(&sdev->tables.lock);
+	spin_lock(&sdev->peer_lock);
+	seq_printf(m, "imported by other cards %llu\n", sdev->peer_pages);
+	spin_unlock(&sdev->peer_lock);
 	seq_printf(m, "objects %d host-pages %lld user-pages %lld\n", atomic_read(&sdev->nbos),
 		   atomic64_read(&sdev->host_pages), atomic64_read(&sdev->user_pages));
 	return 0;

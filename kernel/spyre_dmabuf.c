@@ -3,9 +3,10 @@
  * dma-buf: buffers that leave this card's files, and buffers of others.
  *
  * A file of the same card that imports gets the object itself, of either kind. Another device gets
- * host memory only: it neither moves nor goes while the dma-buf lives, whatever becomes of this
- * card. Device memory is gone after a reset, and nothing in this kernel takes it back from a
- * foreign importer, so there is none. What the CPU maps of it is ours to take back: a dma-buf
+ * host memory: it neither moves nor goes while the dma-buf lives, whatever becomes of this card.
+ * Device memory is gone after a reset, and nothing in this kernel takes it back from a foreign
+ * importer, so there is none. It is ours to take back from another card of this driver, which does
+ * without attachment and mapping of the dma-buf, and from who maps it with the CPU: a dma-buf
  * shares the address_space of this card's mappings.
  */
 #include <linux/dma-buf.h>
@@ -20,6 +21,7 @@
 #include "spyre_dmabuf.h"
 #include "spyre_drv.h"
 #include "spyre_gem.h"
+#include "spyre_peer.h"
 
 SPYRE_COMPAT_IMPORT_DMA_BUF;
 
@@ -99,8 +101,12 @@ static int import_chunks(struct spyre_device *sdev, struct spyre_bo *bo)
  * bo_lock is held. Exporters may keep the mapping for as long as there is an attachment, as udmabuf
  * does: it goes as well.
  */
-void spyre_dmabuf_off_bus(struct spyre_bo *bo)
+void spyre_dmabuf_off_bus(struct spyre_device *sdev, struct spyre_bo *bo)
 {
+	if (bo->peer) {
+		spyre_peer_off_bus(sdev, bo);
+		return;
+	}
 	dma_buf_unmap_attachment_unlocked(bo->base.import_attach, bo->sgt, bo->dma_dir);
 	bo->sgt = NULL;
 	dma_buf_detach(bo->import_buf, bo->base.import_attach);
@@ -112,6 +118,8 @@ int spyre_dmabuf_on_bus(struct spyre_device *sdev, struct spyre_bo *bo)
 {
 	int ret;
 
+	if (bo->peer)
+		return spyre_peer_on_bus(sdev, bo);
 	bo->sgt = dma_buf_map_attachment_unlocked(bo->base.import_attach, bo->dma_dir);
 	if (IS_ERR(bo->sgt)) {
 		ret = PTR_ERR(bo->sgt);
@@ -120,7 +128,7 @@ int spyre_dmabuf_on_bus(struct spyre_device *sdev, struct spyre_bo *bo)
 	}
 	ret = import_chunks(sdev, bo);
 	if (ret)
-		spyre_dmabuf_off_bus(bo);
+		spyre_dmabuf_off_bus(sdev, bo);
 	return ret;
 }
 
@@ -130,6 +138,36 @@ void spyre_dmabuf_put(struct spyre_bo *bo)
 	if (bo->base.import_attach)
 		dma_buf_detach(bo->import_buf, bo->base.import_attach);
 	dma_buf_put(bo->import_buf);
+}
+
+/* Device memory of another card. */
+static struct drm_gem_object *import_peer(struct spyre_device *sdev, struct dma_buf *buf)
+{
+	struct spyre_bo *from = to_bo(buf->priv), *bo;
+	int ret;
+
+	/* All of such a buffer lies in the aperture. */
+	if (!(from->flags & DRM_SPYRE_BO_MAPPABLE))
+		return ERR_PTR(-EPERM);
+	bo = spyre_bo_new(sdev, buf->size, SPYRE_KIND_IMPORT);
+	if (IS_ERR(bo))
+		return ERR_CAST(bo);
+	/* Keeps the buffer, and with it the card's struct. Given back by spyre_dmabuf_put(). */
+	get_dma_buf(buf);
+	bo->import_buf = buf;
+	bo->peer = from;
+	bo->base.resv = buf->resv;
+	bo->flags = DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORT | DRM_SPYRE_BO_PEER;
+	if (!(buf->file->f_mode & FMODE_WRITE)) {
+		bo->flags |= DRM_SPYRE_BO_READONLY;
+		bo->dma_dir = DMA_TO_DEVICE;
+	}
+	ret = spyre_bo_on_bus(sdev, bo);
+	if (ret) {
+		spyre_bo_put(bo);
+		return ERR_PTR(ret);
+	}
+	return &bo->base;
 }
 
 /**
@@ -153,6 +191,8 @@ struct drm_gem_object *spyre_dmabuf_import(struct drm_device *drm, struct dma_bu
 			drm_gem_object_get(obj);
 			return obj;
 		}
+		if (to_bo(obj)->kind == SPYRE_KIND_DEVICE)
+			return import_peer(sdev, buf);
 	}
 	if (!PAGE_ALIGNED(buf->size) || buf->size > SPYRE_HMVA_SIZE)
 		return ERR_PTR(-EINVAL);

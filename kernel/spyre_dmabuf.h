@@ -13,7 +13,7 @@ struct dma_buf *spyre_dmabuf_export(struct drm_gem_object *obj, int flags);
 struct sg_table *spyre_dmabuf_sg_table(struct drm_gem_object *obj);
 struct drm_gem_object *spyre_dmabuf_import(struct drm_device *drm, struct dma_buf *buf);
 int spyre_dmabuf_on_bus(struct spyre_device *sdev, struct spyre_bo *bo);
-void spyre_dmabuf_off_bus(struct spyre_bo *bo);
+void spyre_dmabuf_off_bus(struct spyre_device *sdev, struct spyre_bo *bo);
 void spyre_dmabuf_put(struct spyre_bo *bo);
 
 #endif

@@ -22,6 +22,7 @@
 #include "spyre_drv.h"
 #include "spyre_dump.h"
 #include "spyre_gem.h"
+#include "spyre_peer.h"
 #include "spyre_queue.h"
 #include "spyre_submit.h"
 #include "spyre_sysfs.h"
@@ -265,9 +266,11 @@ static int init_software(struct spyre_device *sdev)
 	init_rwsem(&sdev->mmio_sem);
 	spin_lock_init(&sdev->time_lock);
 	spin_lock_init(&sdev->wake_lock);
+	spin_lock_init(&sdev->peer_lock);
 	xa_init_flags(&sdev->ctxs, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&sdev->limbo);
 	INIT_LIST_HEAD(&sdev->bos);
+	INIT_LIST_HEAD(&sdev->peers);
 	INIT_LIST_HEAD(&sdev->users.list);
 	spyre_reset_init(sdev);
 	spyre_telemetry_init(sdev);
@@ -279,6 +282,8 @@ static int init_software(struct spyre_device *sdev)
 		ret = drmm_mutex_init(drm, &sdev->limbo_lock);
 	if (!ret)
 		ret = drmm_mutex_init(drm, &sdev->bo_lock);
+	if (!ret)
+		ret = drmm_mutex_init(drm, &sdev->revoke_lock);
 	if (!ret)
 		ret = drmm_mutex_init(drm, &sdev->users.lock);
 	if (!ret)
@@ -388,6 +393,7 @@ static void spyre_stop(struct spyre_device *sdev)
 	pci_clear_master(sdev->pdev);
 	spyre_lose_all(sdev, SPYRE_ERR_RESET);
 	up_write(&sdev->reset_sem);
+	spyre_peers_revoke(sdev);
 	spyre_submits_fini(sdev);
 	disable_delayed_work_sync(&sdev->mem.scrub_work);
 	spyre_bos_off_bus(sdev);
@@ -543,13 +549,18 @@ static int spyre_resume(struct device *dev)
 		return 0;
 	}
 	sdev->suspended = false;
-	pci_set_master(sdev->pdev);
 	spyre_write(sdev, SPYRE_REG_MCU_CTRL, 0);
 	kept = spyre_read(sdev, SPYRE_REG_RESET_GEN) == sdev->fw_gen;
 	if (!kept) {
 		drm_warn(&sdev->drm, "card memory was lost while suspended\n");
+		/* Others wait for the end of it, but for those that still have that memory. */
+		WRITE_ONCE(sdev->recovering, true);
+		up_write(&sdev->reset_sem);
+		spyre_peers_revoke(sdev);
+		down_write(&sdev->reset_sem);
 		spyre_lose_all(sdev, SPYRE_ERR_RESET);
 	}
+	pci_set_master(sdev->pdev);
 	ret = spyre_boot_and_restore(sdev, kept);
 	if (!ret) {
 		/*
@@ -558,6 +569,8 @@ static int spyre_resume(struct device *dev)
 		pci_save_state(sdev->pdev);
 		sdev->fw_gen = spyre_read(sdev, SPYRE_REG_RESET_GEN);
 		spyre_show_card(sdev, true);
+		if (!kept)
+			spyre_recovery_over(sdev);
 		/* It stopped looking when it found the card away. */
 		spyre_reset_watch(sdev);
 	} else {

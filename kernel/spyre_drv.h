@@ -49,8 +49,14 @@ struct spyre_ctx;
  * 9. &spyre_device.mmio_sem - below mmap_lock (fault handlers read), written by reset and
  *    removal.
  * 10. &spyre_file.reap_lock - spinlock; takes those of eventfd and of work queues. Not below 11.
- * 11. &spyre_device.wake_lock, &spyre_mbox.lock, &spyre_ras_log.lock, &spyre_reset.lock -
- *     spinlocks. Locks of wait queues, which eventfd waits queue work under, are inside wake_lock.
+ * 11. &spyre_device.wake_lock, &spyre_device.peer_lock, &spyre_mbox.lock, &spyre_ras_log.lock,
+ *     &spyre_reset.lock - spinlocks. Locks of wait queues, which eventfd waits queue work under,
+ *     are inside wake_lock.
+ *
+ * Of two cards: who holds reset_sem of one never takes that of another. spyre_peers_revoke() holds
+ * &spyre_device.revoke_lock of the card whose memory it takes back, which is outside of everything
+ * here, and takes 1, 3, 6 and 11 of those that have it. Who imports takes bo_lock of the importer,
+ * and inside it mmio_sem and peer_lock of the exporter, whose reset does not wait for a bo_lock.
  *
  * &spyre_submits.lock is a spinlock below all mutexes; wake_lock and locks of fences are inside.
  * dma_fences signal under it: the paths to there take no lock of 1 to 6, except by trying, and of
@@ -150,6 +156,14 @@ struct spyre_device {
 	struct mutex bo_lock;
 	/** @bos: every host buffer, so that removal can take them off the bus */
 	struct list_head bos;
+	/** @revoke_lock: one who takes this card's memory back from others */
+	struct mutex revoke_lock;
+	/** @peer_lock: protects @peers and @peer_pages */
+	spinlock_t peer_lock;
+	/** @peers: what other cards have imported of this card's memory */
+	struct list_head peers;
+	/** @peer_pages: 2 MiB pages of it, counted for each import */
+	u64 peer_pages;
 	/** @nbos: objects that exist: buffers, rings, status pages, doorbells */
 	atomic_t nbos;
 	/** @host_pages: pages of host memory they hold */
@@ -235,6 +249,15 @@ static inline u64 spyre_read64(struct spyre_device *sdev, u32 reg)
 }
 
 u64 spyre_soc_time(struct spyre_device *sdev);
+
+/*
+ * Whether the card may do something on the bus; reset_sem held. Asleep, being reset or off it has
+ * been stopped, and shows nothing of itself; one that is only about to be reset has not.
+ */
+static inline bool spyre_may_run(const struct spyre_device *sdev)
+{
+	return sdev->card_ok || sdev->mmio_ok;
+}
 
 static inline void spyre_write64(struct spyre_device *sdev, u32 reg, u64 value)
 {

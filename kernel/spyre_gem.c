@@ -48,7 +48,7 @@ static void host_unmap(struct spyre_device *sdev, struct spyre_bo *bo)
 	if (!bo->on_bus)
 		return;
 	if (bo->kind == SPYRE_KIND_IMPORT)
-		spyre_dmabuf_off_bus(bo);
+		spyre_dmabuf_off_bus(sdev, bo);
 	else
 		unmap_chunks(sdev, bo, bo->nchunks);
 	bo->on_bus = false;
@@ -252,6 +252,36 @@ void spyre_bos_off_bus(struct spyre_device *sdev)
 	mutex_unlock(&sdev->bo_lock);
 }
 
+/* The same of what was imported from another card's memory. */
+void spyre_bos_off_peer(struct spyre_device *sdev, struct spyre_device *peer)
+{
+	struct spyre_bo *bo, *next;
+
+	mutex_lock(&sdev->bo_lock);
+	list_for_each_entry_safe(bo, next, &sdev->bos, link)
+		if (bo->peer && bo->peer->base.dev == &peer->drm)
+			host_unmap(sdev, bo);
+	mutex_unlock(&sdev->bo_lock);
+}
+
+/* A context that has host memory bound, with a reference; NULL: none. */
+struct spyre_ctx *spyre_bo_bound_by(struct spyre_bo *bo)
+{
+	struct spyre_device *sdev = to_spyre(bo->base.dev);
+	struct spyre_ctx *ctx = NULL;
+	struct spyre_bound *bound;
+
+	spin_lock(&sdev->wake_lock);
+	bound = list_first_entry_or_null(&bo->bound, struct spyre_bound, bo_link);
+	/* Its bindings leave the list before a context is freed. */
+	if (bound) {
+		ctx = bound->ctx;
+		kref_get(&ctx->ref);
+	}
+	spin_unlock(&sdev->wake_lock);
+	return ctx;
+}
+
 /* --- Objects -------------------------------------------------------------------------------- */
 
 static void bo_free(struct drm_gem_object *obj)
@@ -428,6 +458,7 @@ struct spyre_bo *spyre_bo_new(struct spyre_device *sdev, u64 size, enum spyre_bo
 	bo->dma_dir = DMA_BIDIRECTIONAL;
 	INIT_LIST_HEAD(&bo->link);
 	INIT_LIST_HEAD(&bo->bound);
+	INIT_LIST_HEAD(&bo->peer_link);
 	init_waitqueue_head(&bo->waitq);
 	bo->base.funcs = &bo_funcs;
 	drm_gem_private_object_init(&sdev->drm, &bo->base, size);
@@ -572,7 +603,7 @@ void spyre_file_sizes(struct drm_file *drm_file, u64 *device, u64 *host)
 	idr_for_each_entry(&drm_file->object_idr, obj, id) {
 		if (to_bo(obj)->kind == SPYRE_KIND_DEVICE)
 			*device += obj->size;
-		else
+		else if (!to_bo(obj)->peer)
 			*host += obj->size;
 	}
 	spin_unlock(&drm_file->table_lock);

@@ -7,6 +7,7 @@
 
 #include <drm/drm_gem.h>
 
+struct spyre_ctx;
 struct spyre_device;
 struct spyre_file;
 struct spyre_user;
@@ -52,6 +53,11 @@ struct spyre_chunk {
  * @mm: USER: whose pages, and who they are charged to; NULL: none yet
  * @sgt: IMPORT: the exporter's mapping for DMA; as @on_bus
  * @import_buf: IMPORT: the dma-buf, a reference
+ * @peer: IMPORT: the buffer at the other card whose device memory it is, held by @import_buf; NULL:
+ *	other memory
+ * @peer_link: in &spyre_device.peers of that card
+ * @withdrawn: that card has taken its memory back; under &spyre_device.wake_lock
+ * @unconfirmed: bindings whose end the card did not confirm
  * @dummy: zeroed page for mappings by dma-buf of a card that is away; set once
  */
 struct spyre_bo {
@@ -77,6 +83,10 @@ struct spyre_bo {
 	struct mm_struct *mm;
 	struct sg_table *sgt;
 	struct dma_buf *import_buf;
+	struct spyre_bo *peer;
+	struct list_head peer_link;
+	bool withdrawn;
+	atomic_t unconfirmed;
 	struct page *dummy;
 };
 
@@ -116,6 +126,8 @@ struct spyre_bo *spyre_bo_create_doorbell(struct spyre_device *sdev, u32 page);
 void spyre_bo_revoke(struct spyre_bo *bo);
 int spyre_bo_on_bus(struct spyre_device *sdev, struct spyre_bo *bo);
 void spyre_bos_off_bus(struct spyre_device *sdev);
+void spyre_bos_off_peer(struct spyre_device *sdev, struct spyre_device *peer);
+struct spyre_ctx *spyre_bo_bound_by(struct spyre_bo *bo);
 void spyre_zap_mappings(struct spyre_device *sdev);
 void spyre_file_sizes(struct drm_file *drm_file, u64 *device, u64 *host);
 

@@ -17,6 +17,7 @@
 #include "spyre_dump.h"
 #include "spyre_gem.h"
 #include "spyre_kctx.h"
+#include "spyre_peer.h"
 #include "spyre_queue.h"
 #include "spyre_trace.h"
 
@@ -224,6 +225,7 @@ static void reset_work(struct work_struct *work)
 	enum spyre_rung rung;
 	const char *reason;
 	int ret, tries;
+	bool dead;
 
 	down_write(&sdev->reset_sem);
 	spin_lock_irq(&r->lock);
@@ -291,9 +293,12 @@ static void reset_work(struct work_struct *work)
 		msleep(20);
 	}
 	down_write(&sdev->reset_sem);
-	if (!sdev->card_ok && sdev->recovering && !sdev->gone)
+	dead = !sdev->card_ok && sdev->recovering && !sdev->gone;
+	if (dead)
 		die(sdev);
 	up_write(&sdev->reset_sem);
+	if (dead)
+		spyre_peers_revoke(sdev);
 }
 
 /*
@@ -445,6 +450,7 @@ static void reset_prepare(struct pci_dev *pdev)
 	take_away(sdev);
 	spyre_fw_stop(sdev);
 	up_write(&sdev->reset_sem);
+	spyre_peers_revoke(sdev);
 }
 
 /* After it: configuration space is as before. */
@@ -494,6 +500,8 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 	spyre_mbox_stop(sdev, -EIO);
 	down_write(&sdev->reset_sem);
 	take_away(sdev);
+	/* What it still did would reach memory that another card takes back from it meanwhile. */
+	pci_clear_master(pdev);
 	sdev->reset.frozen = jiffies;
 	sdev->reset.busy = jiffies;
 	if (state == pci_channel_io_perm_failure)
@@ -501,6 +509,7 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 	else
 		queue_delayed_work(system_unbound_wq, &sdev->reset.overdue, FROZEN_LOOK);
 	up_write(&sdev->reset_sem);
+	spyre_peers_revoke(sdev);
 	return state == pci_channel_io_perm_failure ? PCI_ERS_RESULT_DISCONNECT :
 		PCI_ERS_RESULT_NEED_RESET;
 }
@@ -509,12 +518,14 @@ static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 {
 	struct spyre_device *sdev = pci_get_drvdata(pdev);
 
+	/* Under reset_sem, as what cuts a card off writes to its configuration space too. */
+	down_write(&sdev->reset_sem);
 	pci_restore_state(pdev);
 	/* It came so late that the card was reset in between, and was in use again. */
-	down_write(&sdev->reset_sem);
 	if (!sdev->gone)
 		take_away(sdev);
 	up_write(&sdev->reset_sem);
+	spyre_peers_revoke(sdev);
 	bring_back(sdev);
 	return PCI_ERS_RESULT_RECOVERED;
 }

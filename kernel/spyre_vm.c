@@ -217,22 +217,26 @@ static void unmap_device(struct spyre_bind *bind)
 	}
 }
 
+/* The lock of its context is held. */
+static void bound_free(struct spyre_bound *bound)
+{
+	struct spyre_device *sdev = bound->ctx->sdev;
+
+	spin_lock(&sdev->wake_lock);
+	list_del(&bound->bo_link);
+	list_del(&bound->waited);
+	spin_unlock(&sdev->wake_lock);
+	kfree(bound);
+}
+
 static void bind_unlink(struct spyre_bind *bind)
 {
-	struct spyre_device *sdev = bind->ctx->sdev;
 	struct spyre_bound *bound = bind->bound;
 
 	if (bound) {
-		spin_lock(&sdev->wake_lock);
-		/* 0: it was never published. */
-		if (bound->binds && --bound->binds) {
-			bound = NULL;
-		} else {
-			list_del(&bound->bo_link);
-			list_del(&bound->waited);
-		}
-		spin_unlock(&sdev->wake_lock);
-		kfree(bound);
+		list_del(&bind->bound_link);
+		if (list_empty(&bound->binds))
+			bound_free(bound);
 		bind->bound = NULL;
 	}
 	xa_erase(&bind->ctx->vm.binds[bind->host], spyre_bind_first(bind));
@@ -273,6 +277,7 @@ static struct spyre_bind *bind_new(struct spyre_ctx *ctx, struct spyre_bo *bo, u
 	}
 	bind->bound->ctx = ctx;
 	bind->bound->bo = bo;
+	INIT_LIST_HEAD(&bind->bound->binds);
 	INIT_LIST_HEAD(&bind->bound->bo_link);
 	INIT_LIST_HEAD(&bind->bound->waited);
 	return bind;
@@ -280,32 +285,38 @@ static struct spyre_bind *bind_new(struct spyre_ctx *ctx, struct spyre_bo *bo, u
 
 /*
  * Waiters find contexts, not bindings: those of one buffer may be millions, and the search goes on
- * under a spinlock that everybody needs. Whoever waits for words of this buffer must arm a context
- * that is new to it too.
+ * under a spinlock that everybody needs. Before the first table entry: who withdraws the buffer
+ * either finds the context and waits for its lock, or is seen here.
  */
-static void bound_publish(struct spyre_bind *bind)
+static int bind_link(struct spyre_bind *bind)
 {
 	struct spyre_device *sdev = bind->ctx->sdev;
 	struct spyre_bound *bound, *spare = NULL;
+	int ret = 0;
 
 	spin_lock(&sdev->wake_lock);
-	list_for_each_entry(bound, &bind->bo->bound, bo_link) {
-		if (bound->ctx == bind->ctx) {
-			spare = bind->bound;
-			bind->bound = bound;
-			break;
+	if (bind->bo->withdrawn) {
+		swap(spare, bind->bound);
+		ret = -ENODEV;
+	} else {
+		list_for_each_entry(bound, &bind->bo->bound, bo_link) {
+			if (bound->ctx == bind->ctx) {
+				spare = bind->bound;
+				bind->bound = bound;
+				break;
+			}
 		}
+		if (!spare)
+			list_add(&bind->bound->bo_link, &bind->bo->bound);
 	}
-	if (!spare)
-		list_add(&bind->bound->bo_link, &bind->bo->bound);
-	bind->bound->binds++;
 	spin_unlock(&sdev->wake_lock);
-	if (!spare)
-		wake_up_all(&bind->bo->waitq);
 	kfree(spare);
+	if (!ret)
+		list_add(&bind->bound_link, &bind->bound->binds);
+	return ret;
 }
 
-/* Enters a binding that has its place and its table entries into the lists. */
+/* A binding that has its place and its table entries can be found by its address. */
 static int bind_publish(struct spyre_bind *bind)
 {
 	struct spyre_ctx *ctx = bind->ctx;
@@ -315,8 +326,9 @@ static int bind_publish(struct spyre_bind *bind)
 			      GFP_KERNEL_ACCOUNT));
 	if (ret)
 		return ret;
-	if (bind->host)
-		bound_publish(bind);
+	/* Whoever waits for words of this buffer must arm a context that is new to it, too. */
+	if (bind->host && list_is_singular(&bind->bound->binds))
+		wake_up_all(&bind->bo->waitq);
 	trace_spyre_bind(ctx->sdev->drm.dev, ctx->id, bind->host, spyre_bind_addr(bind),
 			 bind->pages);
 	return 0;
@@ -364,7 +376,9 @@ struct spyre_bind *spyre_bind_host(struct spyre_ctx *ctx, struct spyre_bo *bo, u
 		return ERR_PTR(ret);
 	}
 	drm_gem_object_get(&bo->base);
-	ret = map_host(bind, pages, pte);
+	ret = bind_link(bind);
+	if (!ret)
+		ret = map_host(bind, pages, pte);
 	if (!ret)
 		ret = bind_publish(bind);
 	if (ret) {
@@ -454,12 +468,61 @@ int spyre_unbind(struct spyre_bind *bind)
 	ret = spyre_vm_invalidate(ctx);
 	if (ret) {
 		list_add(&bind->limbo, &ctx->vm.limbo);
+		atomic_inc(&bind->bo->unconfirmed);
 		return -EIO;
 	}
 	if (bind->host)
 		free_empty_l2(bind);
 	bind_free(bind);
 	return 0;
+}
+
+/**
+ * spyre_vm_withdraw - the memory of a buffer goes, its bindings stay as places where nothing is
+ * @ctx: its lock is held, and reset_sem
+ * @bo: host memory, withdrawn: no binding is added any more
+ *
+ * Return: 0 when the card uses the memory in this context no more, -EIO when it may.
+ */
+int spyre_vm_withdraw(struct spyre_ctx *ctx, struct spyre_bo *bo)
+{
+	struct spyre_device *sdev = ctx->sdev;
+	struct spyre_bound *bound = NULL, *b;
+	struct spyre_bind *bind, *next;
+	bool up = sdev->card_ok && !pci_channel_offline(sdev->pdev);
+	LIST_HEAD(taken);
+	int ret;
+
+	lockdep_assert_held(&ctx->lock);
+	spin_lock(&sdev->wake_lock);
+	list_for_each_entry(b, &bo->bound, bo_link)
+		if (b->ctx == ctx)
+			bound = b;
+	spin_unlock(&sdev->wake_lock);
+	/* Somebody else ended them, or the context. */
+	if (!bound)
+		return 0;
+	list_for_each_entry_safe(bind, next, &bound->binds, bound_link) {
+		list_del(&bind->bound_link);
+		bind->bound = NULL;
+		/* A card that sleeps goes on with the tables that it has. */
+		if ((up || sdev->suspended) && bind->pages) {
+			unmap_host(bind);
+			list_add(&bind->limbo, &taken);
+		}
+	}
+	bound_free(bound);
+	if (up)
+		ret = spyre_vm_invalidate(ctx) ? -EIO : 0;
+	else
+		ret = spyre_may_run(sdev) ? -EIO : 0;
+	list_for_each_entry_safe(bind, next, &taken, limbo) {
+		list_del_init(&bind->limbo);
+		if (!ret)
+			free_empty_l2(bind);
+		bind->pages = 0;
+	}
+	return ret;
 }
 
 /* The card was stopped and has forgotten all translations. */
@@ -469,6 +532,7 @@ void spyre_vm_free_limbo(struct spyre_ctx *ctx)
 
 	list_for_each_entry_safe(bind, next, &ctx->vm.limbo, limbo) {
 		list_del(&bind->limbo);
+		atomic_dec(&bind->bo->unconfirmed);
 		if (bind->host)
 			free_empty_l2(bind);
 		bind_free(bind);

@@ -41,14 +41,14 @@ struct spyre_vm {
  * struct spyre_bound - a context in which a buffer of host memory is bound, however often
  * @ctx: it
  * @bo: buffer
- * @binds: bindings; this and the rest under &spyre_device.wake_lock
- * @bo_link: in &spyre_bo.bound
- * @waited: in &spyre_ctx.waited
+ * @binds: its bindings there, under the lock of @ctx
+ * @bo_link: in &spyre_bo.bound, under &spyre_device.wake_lock
+ * @waited: in &spyre_ctx.waited, under &spyre_device.wake_lock
  */
 struct spyre_bound {
 	struct spyre_ctx *ctx;
 	struct spyre_bo *bo;
-	u32 binds;
+	struct list_head binds;
 	struct list_head bo_link;
 	struct list_head waited;
 };
@@ -59,10 +59,11 @@ struct spyre_bound {
  * @ctx: whose
  * @bo: what; holds a reference
  * @offset: first byte of the buffer
- * @pages: pages of its space that are in the tables
+ * @pages: pages of its space that are in the tables; 0: what was there was withdrawn
  * @host: space
  * @internal: a queue's memory: not to be unbound by the user
- * @bound: of host memory: what all bindings of @bo in @ctx share
+ * @bound: of host memory: what all bindings of @bo in @ctx share; NULL once that was withdrawn
+ * @bound_link: in &spyre_bound.binds
  * @limbo: in &spyre_vm.limbo
  * @skew: pages of @node before the first that is bound
  */
@@ -75,6 +76,7 @@ struct spyre_bind {
 	bool host;
 	bool internal;
 	struct spyre_bound *bound;
+	struct list_head bound_link;
 	struct list_head limbo;
 	u32 skew;
 };
@@ -89,6 +91,7 @@ void spyre_vm_free_limbo(struct spyre_ctx *ctx);
 struct spyre_bind *spyre_bind_host(struct spyre_ctx *ctx, struct spyre_bo *bo, u64 offset, u64 size,
 				   u64 pte, bool internal);
 int spyre_unbind(struct spyre_bind *bind);
+int spyre_vm_withdraw(struct spyre_ctx *ctx, struct spyre_bo *bo);
 u64 spyre_bind_addr(const struct spyre_bind *bind);
 
 /* Number of the first page bound, in its space. */

@@ -144,6 +144,52 @@ static void vm_shared_table(struct kunit *test)
 	spyre_bo_put(bo);
 }
 
+/* Memory that is taken back leaves the tables; the places stay until the user ends them. */
+static void vm_withdrawn(struct kunit *test)
+{
+	struct spyre_device *sdev = spyre_kunit_device(test);
+	struct spyre_ctx *ctx = spyre_kunit_ctx(test, sdev);
+	struct spyre_bo *bo = vm_host(test, sdev, 3 * VM_MB, 3 * VM_MB, SZ_1G);
+	struct spyre_bo *other = vm_host(test, sdev, 4, 4, SZ_2G);
+	struct spyre_bind *a, *b, *c;
+
+	mutex_lock(&ctx->lock);
+	a = spyre_bind_host(ctx, bo, 0, bo->base.size, SPYRE_PTE_WRITE, false);
+	b = spyre_bind_host(ctx, bo, SZ_4K, SZ_8K, 0, false);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, a);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, b);
+	bo->withdrawn = true;
+	/* It sleeps: nothing has to be confirmed. */
+	sdev->suspended = true;
+	KUNIT_EXPECT_EQ(test, 0, spyre_vm_withdraw(ctx, bo));
+	KUNIT_EXPECT_EQ(test, 0, vm_walk(ctx, spyre_bind_addr(a)));
+	KUNIT_EXPECT_EQ(test, 0, vm_walk(ctx, spyre_bind_addr(a) + SZ_2M));
+	KUNIT_EXPECT_EQ(test, 0, vm_walk(ctx, spyre_bind_addr(b)));
+	KUNIT_EXPECT_TRUE(test, list_empty(&bo->bound));
+	KUNIT_EXPECT_EQ(test, SPYRE_TABLE_SIZE / SPYRE_TABLE_UNIT, sdev->tables.used);
+	KUNIT_EXPECT_EQ(test, -ENODEV, PTR_ERR(spyre_bind_host(ctx, bo, 0, SZ_4K, 0, false)));
+	KUNIT_EXPECT_PTR_EQ(test, a, xa_load(&ctx->vm.binds[1], spyre_bind_first(a)));
+	c = spyre_bind_host(ctx, other, 0, SZ_4K, 0, false);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, c);
+	KUNIT_EXPECT_NE(test, spyre_bind_addr(c), spyre_bind_addr(b));
+	KUNIT_EXPECT_EQ(test, 0, spyre_unbind(a));
+	KUNIT_EXPECT_EQ(test, 0, spyre_unbind(b));
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&bo->base.refcount));
+	/* One that may run and cannot be asked. */
+	other->withdrawn = true;
+	sdev->suspended = false;
+	sdev->mmio_ok = true;
+	KUNIT_EXPECT_EQ(test, -EIO, spyre_vm_withdraw(ctx, other));
+	KUNIT_EXPECT_EQ(test, 0, spyre_vm_withdraw(ctx, other));
+	sdev->mmio_ok = false;
+	spyre_unbind(c);
+	spyre_vm_free_limbo(ctx);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&other->unconfirmed));
+	mutex_unlock(&ctx->lock);
+	spyre_bo_put(bo);
+	spyre_bo_put(other);
+}
+
 /* No binding crosses a segment, and none is larger than one. */
 static void vm_segments(struct kunit *test)
 {
@@ -220,6 +266,7 @@ static struct kunit_case vm_cases[] = {
 	KUNIT_CASE(vm_small_pages),
 	KUNIT_CASE(vm_large_pages),
 	KUNIT_CASE(vm_shared_table),
+	KUNIT_CASE(vm_withdrawn),
 	KUNIT_CASE(vm_segments),
 	KUNIT_CASE(vm_device),
 	{}

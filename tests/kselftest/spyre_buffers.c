@@ -10,6 +10,7 @@
 #include <glob.h>
 #include <limits.h>
 #include <linux/dma-buf.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -867,37 +868,165 @@ TEST_F(buffers, import_refuses)
 	}
 }
 
-/* Another card of this driver, or -1. */
-static int second_card(void)
-{
-	char node[PATH_MAX], dir[PATH_MAX], at[PATH_MAX];
-	int fd = -1;
-	glob_t g;
-	size_t i;
+/* --- Two cards ------------------------------------------------------------------------------- */
 
-	if (glob("/dev/accel/accel*", 0, NULL, &g))
-		return -1;
-	for (i = 0; i < g.gl_pathc && fd < 0; i++) {
-		snprintf(node, sizeof(node), "%s", g.gl_pathv[i]);
-		snprintf(dir, sizeof(dir), "/sys/class/accel/%s/device", strrchr(node, '/') + 1);
-		if (realpath(dir, at) && strcmp(strrchr(at, '/') + 1, card_pci()))
-			fd = open(node, O_RDWR | O_CLOEXEC);
-	}
+/* PCI names of the first two cards of the driver. How many there are of these. */
+static int two_cards(char pci[2][16])
+{
+	glob_t g;
+	int n;
+
+	if (glob("/sys/bus/pci/drivers/spyre/*:*:*.*", 0, NULL, &g))
+		return 0;
+	for (n = 0; n < 2 && n < (int)g.gl_pathc; n++)
+		snprintf(pci[n], 16, "%s", strrchr(g.gl_pathv[n], '/') + 1);
 	globfree(&g);
-	return fd;
+	return n;
 }
 
-/* Another device gets host memory, and none of the card's. */
+/* That card is what card_open(), card_pci() and others are about from now on. A file of it, or -errno. */
+static int open_card(const char *pci)
+{
+	char path[PATH_MAX], node[64];
+	glob_t g;
+	int i;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/accel/accel*", pci);
+	/* After a bind the node comes a moment later. */
+	for (i = 0; i < 100 * slower(); i++) {
+		if (!glob(path, 0, NULL, &g)) {
+			snprintf(node, sizeof(node), "/dev/accel/%.32s", strrchr(g.gl_pathv[0], '/') + 1);
+			globfree(&g);
+			setenv("SPYRE_TEST_NODE", node, 1);
+			return card_open();
+		}
+		usleep(50000);
+	}
+	return -ENOENT;
+}
+
+static int use_card(const char *pci)
+{
+	int fd = open_card(pci);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+/* Both are below the same port of the root complex: in spyre-vm's machines that is one of a switch. */
+static bool below_switch(char pci[2][16])
+{
+	char path[PATH_MAX], at[2][PATH_MAX], *port;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", pci[i]);
+		if (!realpath(path, at[i]))
+			return false;
+	}
+	/* "/sys/devices/pci0000:00/0000:00:02.0/..." */
+	port = strstr(at[0], "/pci");
+	port = port ? strchr(port + 1, '/') : NULL;
+	port = port ? strchr(port + 1, '/') : NULL;
+	return port && !strncmp(at[0], at[1], port - at[0] + 1);
+}
+
+static int pci_write(const char *pci, const char *name, const char *text)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", pci, name);
+	return write_file(path, text);
+}
+
+static int driver_write(const char *name, const char *pci)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/spyre/%s", name);
+	return write_file(path, pci);
+}
+
+/* One card's part: a file, memory that the CPU sees too, a queue. */
+struct side {
+	int fd;
+	uint32_t dev;
+	uint64_t dmva;
+	uint32_t *p;
+	struct queue q;
+};
+
+static int side_open(const char *pci, struct side *s)
+{
+	int ret;
+
+	s->fd = open_card(pci);
+	if (s->fd < 0)
+		return s->fd;
+	ret = bo_create(s->fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &s->dev);
+	if (!ret)
+		ret = vm_map(s->fd, s->dev, 0, 0, &s->dmva);
+	if (!ret)
+		ret = queue_open(s->fd, 64, 1, &s->q);
+	if (ret)
+		return ret;
+	s->p = bo_map(s->fd, s->dev, SIZE, PROT_READ | PROT_WRITE);
+	return s->p ? 0 : -errno;
+}
+
+static void side_close(struct side *s)
+{
+	munmap(s->p, SIZE);
+	queue_unmap(&s->q);
+	close(s->fd);
+}
+
+/* The memory of one at another card. The dma-buf's descriptor is closed, or given to @buf. */
+static int give(struct side *from, int to, uint32_t *handle, uint64_t *hmva, int *buf)
+{
+	int fd = export_fd(from->fd, from->dev, DRM_RDWR), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = import_fd(to, fd, handle);
+	if (!ret)
+		ret = vm_map(to, *handle, 0, 0, hmva);
+	if (buf && !ret)
+		*buf = fd;
+	else
+		close(fd);
+	return ret;
+}
+
+/* 2 MiB pages of a card's memory that others have. */
+static long imported(const char *pci)
+{
+	char buf[1024], *at;
+	long n = -1;
+
+	if (use_card(pci) || read_file(debugfs_path("memory"), buf, sizeof(buf)))
+		return -1;
+	at = strstr(buf, "imported by other cards ");
+	return at && sscanf(at, "imported by other cards %ld", &n) == 1 ? n : -1;
+}
+
+/* Host memory goes to any other card. */
 TEST_F(buffers, between_cards)
 {
 	uint64_t ours, theirs, dmva;
 	uint32_t host, h, dev;
-	int other = second_card(), buf;
+	char pci[2][16];
 	struct queue q;
+	int other, buf;
 	uint8_t *p;
 
-	if (other < 0)
+	if (two_cards(pci) < 2)
 		SKIP(return, "there is one card only");
+	other = open_card(strcmp(card_pci(), pci[0]) ? pci[0] : pci[1]);
+	unsetenv("SPYRE_TEST_NODE");
+	ASSERT_GE(other, 0);
 	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &host));
 	p = bo_map(self->fd, host, SIZE, PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, p);
@@ -919,14 +1048,591 @@ TEST_F(buffers, between_cards)
 	ASSERT_EQ(0, run(&q, SPYRE_CB_DMAO, theirs, dmva, SIZE));
 	EXPECT_TRUE(holds(p, SIZE, 33));
 	close(buf);
-	buf = export_fd(self->fd, self->dev, DRM_RDWR);
-	ASSERT_GE(buf, 0);
-	EXPECT_EQ(-EOPNOTSUPP, import_fd(other, buf, &h));
 	/* The exporter's card goes while the other still uses the memory. */
 	ASSERT_EQ(0, driver_file("unbind"));
 	ASSERT_EQ(0, run(&q, SPYRE_CB_DMAO, theirs, dmva, SIZE));
 	EXPECT_TRUE(holds(p, SIZE, 33));
 	ASSERT_EQ(0, driver_file("bind"));
+}
+
+/* Device memory does not go where nothing says that the cards reach each other. */
+TEST(no_switch)
+{
+	char pci[2][16];
+	uint64_t hmva;
+	struct side a;
+	uint32_t h;
+	int b;
+
+	if (two_cards(pci) < 2)
+		SKIP(return, "there is one card only");
+	if (below_switch(pci))
+		SKIP(return, "the cards share a switch");
+	ASSERT_EQ(0, side_open(pci[0], &a));
+	b = open_card(pci[1]);
+	ASSERT_GE(b, 0);
+	EXPECT_EQ(-EXDEV, give(&a, b, &h, &hmva, NULL));
+	EXPECT_EQ(0, imported(pci[0]));
+	side_close(&a);
+	close(b);
+}
+
+/* The first card's memory at the second one, which are below one switch. */
+FIXTURE(peers) {
+	char pci[2][16];
+	bool two;
+	struct side a, b;
+	uint32_t h;
+	uint64_t hmva;
+	struct baseline base[2];
+};
+
+FIXTURE_SETUP(peers)
+{
+	int i;
+
+	if (two_cards(self->pci) < 2 || !below_switch(self->pci))
+		SKIP(return, "there are no two cards below one switch");
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, use_card(self->pci[i]));
+		baseline_take(&self->base[i]);
+	}
+	self->two = true;
+	ASSERT_EQ(0, side_open(self->pci[0], &self->a));
+	ASSERT_EQ(0, side_open(self->pci[1], &self->b));
+	ASSERT_EQ(0, give(&self->a, self->b.fd, &self->h, &self->hmva, NULL));
+}
+
+FIXTURE_TEARDOWN_PARENT(peers)
+{
+	int i;
+
+	for (i = 0; i < 2 && self->two; i++) {
+		ASSERT_EQ(0, use_card(self->pci[i]));
+		EXPECT_EQ(0, card_works());
+		EXPECT_EQ(0, back_to_baseline(&self->base[i]));
+		EXPECT_EQ(0, imported(self->pci[i]));
+	}
+	unsetenv("SPYRE_TEST_NODE");
+}
+
+/* Both directions, pages large and small, and what the calls say of such a buffer. */
+TEST_F(peers, both_ways)
+{
+	struct drm_spyre_bo_info info = { .handle = self->h };
+	struct drm_spyre_bo_mmap m = { .handle = self->h };
+	struct side *a = &self->a, *b = &self->b;
+	struct drm_spyre_vm_bind part = {
+		.op = DRM_SPYRE_VM_MAP, .handle = self->h, .offset = PAGE2M - 3 * PAGE, .size = 5 * PAGE,
+	};
+	struct spyre_cb cb;
+	uint64_t other;
+
+	ASSERT_EQ(0, call(b->fd, DRM_IOCTL_SPYRE_BO_INFO, &info));
+	EXPECT_EQ(SIZE, info.size);
+	EXPECT_EQ(DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORT | DRM_SPYRE_BO_PEER, info.flags);
+	EXPECT_EQ(-EPERM, call(b->fd, DRM_IOCTL_SPYRE_BO_MMAP, &m));
+	EXPECT_EQ(-EINVAL, wait_fence(b->fd, self->h, 0, 0, 0));
+	EXPECT_EQ((long)(SIZE / PAGE2M), imported(self->pci[0]));
+	fill(a->p, SIZE, 50);
+	ASSERT_EQ(0, run(&b->q, SPYRE_CB_DMAI, b->dmva, self->hmva, SIZE));
+	EXPECT_TRUE(holds(b->p, SIZE, 50));
+	fill(b->p, SIZE, 51);
+	ASSERT_EQ(0, run(&b->q, SPYRE_CB_DMAO, self->hmva, b->dmva, SIZE));
+	EXPECT_TRUE(holds(a->p, SIZE, 51));
+	/* The owner's own engines see the same. */
+	ASSERT_EQ(0, bo_create(a->fd, SIZE, DRM_SPYRE_BO_DEVICE, &info.handle));
+	ASSERT_EQ(0, vm_map(a->fd, info.handle, 0, 0, &other));
+	ASSERT_EQ(0, run(&a->q, SPYRE_CB_DMAX, other, a->dmva, SIZE));
+	cb = cb_fill(a->dmva, SIZE, 0x1122334455667788);
+	ASSERT_EQ(0, queue_wait(&a->q, queue_submit(&a->q, &cb), WAIT_MS));
+	ASSERT_EQ(0, run(&b->q, SPYRE_CB_DMAI, b->dmva, self->hmva, SIZE));
+	EXPECT_EQ(0x55667788u, b->p[SIZE / 8]);
+	ASSERT_EQ(0, run(&a->q, SPYRE_CB_DMAX, a->dmva, other, SIZE));
+	/* A part, over a seam of the card's pages. */
+	ASSERT_EQ(0, call(b->fd, DRM_IOCTL_SPYRE_VM_BIND, &part));
+	EXPECT_EQ(1, part.space);
+	memset(b->p, 0, SIZE);
+	ASSERT_EQ(0, run(&b->q, SPYRE_CB_DMAI, b->dmva, part.addr, 5 * PAGE));
+	EXPECT_TRUE(holds(b->p, 5 * PAGE, 51 + part.offset / 4));
+	EXPECT_EQ(0, b->p[5 * PAGE / 4]);
+	EXPECT_EQ(0, vm_unmap(b->fd, part.addr, 1));
+	EXPECT_EQ(SPYRE_ERR_FAULT, run(&b->q, SPYRE_CB_DMAI, b->dmva, part.addr, PAGE));
+}
+
+/* Memory in pieces is put together as the owner has it. */
+TEST_F(peers, scattered)
+{
+	struct side *b = &self->b, a2 = { .fd = self->a.fd };
+	uint32_t gap[8], h;
+	uint64_t hmva;
+	int i;
+
+	for (i = 0; i < 8; i++)
+		ASSERT_EQ(0, bo_create(a2.fd, PAGE2M, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &gap[i]));
+	for (i = 0; i < 8; i += 2)
+		ASSERT_EQ(0, bo_close(a2.fd, gap[i]));
+	/* They are given out again once they were cleared. */
+	usleep(500000 * slower());
+	ASSERT_EQ(0, bo_create(a2.fd, 8 * PAGE2M, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &a2.dev));
+	a2.p = bo_map(a2.fd, a2.dev, 8 * PAGE2M, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, a2.p);
+	fill(a2.p, 8 * PAGE2M, 52);
+	ASSERT_EQ(0, give(&a2, b->fd, &h, &hmva, NULL));
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, run(&b->q, SPYRE_CB_DMAI, b->dmva, hmva + i * SIZE, SIZE));
+		EXPECT_TRUE(holds(b->p, SIZE, 52 + i * SIZE / 4));
+	}
+}
+
+TEST_F(peers, readonly)
+{
+	struct side *a = &self->a, *b = &self->b;
+	struct drm_spyre_bo_info info = {};
+	uint64_t addr;
+	uint32_t dev;
+	uint32_t *p;
+	int buf;
+
+	/* Of a dma-buf that may be written, a binding that may not. */
+	ASSERT_EQ(0, vm_map(b->fd, self->h, DRM_SPYRE_VM_READONLY, 0, &addr));
+	fill(a->p, SIZE, 53);
+	ASSERT_EQ(0, run(&b->q, SPYRE_CB_DMAI, b->dmva, addr, SIZE));
+	EXPECT_TRUE(holds(b->p, SIZE, 53));
+	memset(b->p, 0, SIZE);
+	EXPECT_EQ(SPYRE_ERR_FAULT, run(&b->q, SPYRE_CB_DMAO, addr, b->dmva, SIZE));
+	EXPECT_TRUE(holds(a->p, SIZE, 53));
+	ASSERT_EQ(0, reset(&b->q));
+	/* And one that may not at all. */
+	ASSERT_EQ(0, bo_create(a->fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &dev));
+	p = bo_map(a->fd, dev, SIZE, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, p);
+	fill(p, SIZE, 54);
+	buf = export_fd(a->fd, dev, 0);
+	ASSERT_GE(buf, 0);
+	ASSERT_EQ(0, import_fd(b->fd, buf, &info.handle));
+	ASSERT_EQ(0, call(b->fd, DRM_IOCTL_SPYRE_BO_INFO, &info));
+	EXPECT_EQ(DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORT | DRM_SPYRE_BO_PEER | DRM_SPYRE_BO_READONLY, info.flags);
+	EXPECT_EQ(-EACCES, vm_map(b->fd, info.handle, 0, 0, &addr));
+	ASSERT_EQ(0, vm_map(b->fd, info.handle, DRM_SPYRE_VM_READONLY, 0, &addr));
+	ASSERT_EQ(0, run(&b->q, SPYRE_CB_DMAI, b->dmva, addr, SIZE));
+	EXPECT_TRUE(holds(b->p, SIZE, 54));
+	memset(b->p, 0, SIZE);
+	EXPECT_EQ(SPYRE_ERR_FAULT, run(&b->q, SPYRE_CB_DMAO, addr, b->dmva, SIZE));
+	EXPECT_TRUE(holds(p, SIZE, 54));
+}
+
+TEST_F(peers, refuses)
+{
+	struct side *a = &self->a, *b = &self->b, hidden = { .fd = a->fd };
+	struct drm_spyre_vm_bind bind = {
+		.op = DRM_SPYRE_VM_MAP, .handle = self->h, .offset = SIZE - PAGE, .size = 2 * PAGE,
+	};
+	uint64_t hmva;
+	uint32_t h;
+
+	ASSERT_EQ(0, bo_create(a->fd, SIZE, DRM_SPYRE_BO_DEVICE, &hidden.dev));
+	EXPECT_EQ(-EPERM, give(&hidden, b->fd, &h, &hmva, NULL));
+	/* No other memory of that card is within reach. */
+	EXPECT_EQ(-EINVAL, call(b->fd, DRM_IOCTL_SPYRE_VM_BIND, &bind));
+	bind.offset = SIZE;
+	bind.size = PAGE;
+	EXPECT_EQ(-EINVAL, call(b->fd, DRM_IOCTL_SPYRE_VM_BIND, &bind));
+	bind.offset = PAGE / 2;
+	EXPECT_EQ(-EINVAL, call(b->fd, DRM_IOCTL_SPYRE_VM_BIND, &bind));
+	EXPECT_EQ(-EINVAL, vm_map(b->fd, self->h, 0, 1, &hmva));
+	EXPECT_EQ(SPYRE_ERR_FAULT, run(&b->q, SPYRE_CB_DMAI, b->dmva, self->hmva + SIZE - PAGE, 2 * PAGE));
+	ASSERT_EQ(0, reset(&b->q));
+	EXPECT_EQ(SPYRE_ERR_FAULT, run(&b->q, SPYRE_CB_DMAO, self->hmva - PAGE, b->dmva, PAGE));
+	ASSERT_EQ(0, reset(&b->q));
+	EXPECT_EQ(0, run(&b->q, SPYRE_CB_DMAI, b->dmva, self->hmva + SIZE - PAGE, PAGE));
+}
+
+/* Copies through hmva until that fails, which is what it returns; *count says how many went through. */
+struct copier {
+	pthread_t thread;
+	struct queue *q;
+	uint64_t dmva, hmva;
+	unsigned int count;
+	int ret;
+};
+
+static void *copies(void *arg)
+{
+	struct copier *c = arg;
+
+	do {
+		c->ret = run(c->q, c->count % 2 ? SPYRE_CB_DMAO : SPYRE_CB_DMAI, c->count % 2 ? c->hmva : c->dmva,
+			     c->count % 2 ? c->dmva : c->hmva, SIZE);
+		if (!c->ret)
+			__atomic_add_fetch(&c->count, 1, __ATOMIC_RELAXED);
+	} while (!c->ret);
+	return NULL;
+}
+
+/* Started, and it went through twice at least. */
+static int copier_start(struct copier *c, struct side *s, uint64_t hmva)
+{
+	int i;
+
+	*c = (struct copier){ .q = &s->q, .dmva = s->dmva, .hmva = hmva };
+	if (pthread_create(&c->thread, NULL, copies, c))
+		return -EAGAIN;
+	for (i = 0; i < WAIT_MS; i++) {
+		if (__atomic_load_n(&c->count, __ATOMIC_RELAXED) >= 2)
+			return 0;
+		usleep(1000);
+	}
+	return -ETIME;
+}
+
+static int copier_end(struct copier *c)
+{
+	pthread_join(c->thread, NULL);
+	return c->ret;
+}
+
+/* Somebody else on the second card, whom nothing of all this concerns. */
+struct bystander {
+	struct side s;
+	uint64_t host;
+	uint32_t *p;
+};
+
+static int bystander_start(const char *pci, struct bystander *y)
+{
+	uint32_t h;
+	int ret = side_open(pci, &y->s);
+
+	if (!ret)
+		ret = bo_create(y->s.fd, SIZE, DRM_SPYRE_BO_HOST, &h);
+	if (!ret)
+		ret = vm_map(y->s.fd, h, 0, 0, &y->host);
+	if (ret)
+		return ret;
+	y->p = bo_map(y->s.fd, h, SIZE, PROT_READ | PROT_WRITE);
+	return y->p ? 0 : -errno;
+}
+
+static bool bystander_well(struct bystander *y)
+{
+	fill(y->p, SIZE, 60);
+	if (run(&y->s.q, SPYRE_CB_DMAI, y->s.dmva, y->host, SIZE) || !holds(y->s.p, SIZE, 60))
+		return false;
+	memset(y->p, 0, SIZE);
+	return !run(&y->s.q, SPYRE_CB_DMAO, y->host, y->s.dmva, SIZE) && holds(y->p, SIZE, 60);
+}
+
+/* What is left of memory that was taken back: places where nothing is. */
+static void check_revoked(struct __test_metadata *_metadata, FIXTURE_DATA(peers) *f, int buf)
+{
+	struct side *b = &f->b;
+	uint64_t addr, other;
+	struct side a;
+	uint32_t h;
+
+	/* The card has memory again, and somebody else has it. */
+	ASSERT_EQ(0, side_open(f->pci[0], &a));
+	fill(a.p, SIZE, 61);
+	fill(b->p, SIZE, 62);
+	ASSERT_EQ(0, reset(&b->q));
+	EXPECT_EQ(SPYRE_ERR_FAULT, run(&b->q, SPYRE_CB_DMAI, b->dmva, f->hmva, SIZE));
+	ASSERT_EQ(0, reset(&b->q));
+	EXPECT_EQ(SPYRE_ERR_FAULT, run(&b->q, SPYRE_CB_DMAO, f->hmva, b->dmva, SIZE));
+	ASSERT_EQ(0, reset(&b->q));
+	EXPECT_TRUE(holds(b->p, SIZE, 62));
+	EXPECT_TRUE(holds(a.p, SIZE, 61));
+	EXPECT_EQ(-ENODEV, vm_map(b->fd, f->h, 0, 0, &addr));
+	EXPECT_EQ(0, imported(f->pci[0]));
+	/* It is not to be had anew either, and new memory is, at other addresses. */
+	ASSERT_EQ(0, bo_close(b->fd, f->h));
+	EXPECT_EQ(-ENODEV, import_fd(b->fd, buf, &h));
+	ASSERT_EQ(0, give(&a, b->fd, &h, &other, NULL));
+	EXPECT_TRUE(other >= f->hmva + SIZE || other + SIZE <= f->hmva);
+	EXPECT_EQ(0, run(&b->q, SPYRE_CB_DMAI, b->dmva, other, SIZE));
+	EXPECT_TRUE(holds(b->p, SIZE, 61));
+	EXPECT_EQ(0, vm_unmap(b->fd, f->hmva, 1));
+	EXPECT_EQ(-ENOENT, vm_unmap(b->fd, f->hmva, 1));
+	EXPECT_EQ(0, vm_unmap(b->fd, other, 1));
+	side_close(&a);
+}
+
+/* In the middle of copies: they fail, and nothing else of that card. */
+static void taken_back(struct __test_metadata *_metadata, FIXTURE_DATA(peers) *f, bool unbind)
+{
+	struct drm_spyre_device_info before, after;
+	struct drm_spyre_bo_info info = {};
+	struct copier copier, back;
+	struct bystander y;
+	uint64_t hmva;
+	int buf;
+
+	ASSERT_EQ(0, query(f->b.fd, DRM_SPYRE_QUERY_DEVICE, &before, sizeof(before)));
+	ASSERT_EQ(0, bystander_start(f->pci[1], &y));
+	buf = export_fd(f->a.fd, f->a.dev, DRM_RDWR);
+	ASSERT_GE(buf, 0);
+	/* Several bindings of it, and one file more. */
+	ASSERT_EQ(0, import_fd(y.s.fd, buf, &info.handle));
+	ASSERT_EQ(0, vm_map(y.s.fd, info.handle, DRM_SPYRE_VM_READONLY, 0, &hmva));
+	ASSERT_EQ(0, vm_map(f->b.fd, f->h, DRM_SPYRE_VM_READONLY, 0, &hmva));
+	/* The owner loses its context, so it is another kind of end. */
+	ASSERT_EQ(0, give(&f->b, f->a.fd, &info.handle, &hmva, NULL));
+	ASSERT_EQ(0, copier_start(&copier, &f->b, f->hmva));
+	ASSERT_EQ(0, copier_start(&back, &f->a, hmva));
+	if (unbind) {
+		ASSERT_EQ(0, driver_write("unbind", f->pci[0]));
+	} else {
+		ASSERT_EQ(0, pci_write(f->pci[0], "reset", "1"));
+	}
+	EXPECT_EQ(SPYRE_ERR_FAULT, copier_end(&copier));
+	EXPECT_NE(0, copier_end(&back));
+	EXPECT_TRUE(bystander_well(&y));
+	/* Gone or back, it is not to be had. */
+	EXPECT_EQ(-ENODEV, vm_map(f->b.fd, f->h, 0, 0, &hmva));
+	if (unbind)
+		ASSERT_EQ(0, driver_write("bind", f->pci[0]));
+	check_revoked(_metadata, f, buf);
+	ASSERT_EQ(0, query(f->b.fd, DRM_SPYRE_QUERY_DEVICE, &after, sizeof(after)));
+	EXPECT_EQ(before.reset_generation, after.reset_generation);
+	EXPECT_TRUE(bystander_well(&y));
+}
+
+TEST_F_TIMEOUT(peers, reset_in_use, 60)
+{
+	taken_back(_metadata, self, false);
+}
+
+TEST_F_TIMEOUT(peers, unbind_in_use, 60)
+{
+	taken_back(_metadata, self, true);
+}
+
+/* The other way round: the importer loses its context, and the owner does not notice. */
+TEST_F_TIMEOUT(peers, importer_resets, 60)
+{
+	struct copier copier;
+	struct spyre_cb cb;
+
+	ASSERT_EQ(0, copier_start(&copier, &self->b, self->hmva));
+	ASSERT_EQ(0, pci_write(self->pci[1], "reset", "1"));
+	EXPECT_NE(0, copier_end(&copier));
+	cb = cb_fill(self->a.dmva, SIZE, 7);
+	EXPECT_EQ(0, queue_wait(&self->a.q, queue_submit(&self->a.q, &cb), WAIT_MS));
+	EXPECT_EQ(7, self->a.p[SIZE / 4 - 2]);
+	/* A reset that the importer's driver does not survive either. */
+	side_close(&self->b);
+	ASSERT_EQ(0, side_open(self->pci[1], &self->b));
+	ASSERT_EQ(0, give(&self->a, self->b.fd, &self->h, &self->hmva, NULL));
+	ASSERT_EQ(0, copier_start(&copier, &self->b, self->hmva));
+	ASSERT_EQ(0, driver_write("unbind", self->pci[1]));
+	EXPECT_NE(0, copier_end(&copier));
+	EXPECT_EQ(0, imported(self->pci[0]));
+	ASSERT_EQ(0, driver_write("bind", self->pci[1]));
+}
+
+static void *resets(void *arg)
+{
+	long ret = 0;
+	int i;
+
+	for (i = 0; i < 4 && !ret; i++)
+		ret = pci_write(arg, "reset", "1");
+	return (void *)ret;
+}
+
+/* Each has the other's memory, and both lose their own at the same time, again and again. */
+TEST_F_TIMEOUT(peers, each_other, 120)
+{
+	struct copier there, back;
+	pthread_t thread[2];
+	uint64_t hmva;
+	uint32_t h;
+	int i, round;
+	void *ret;
+
+	for (round = 0; round < 3; round++) {
+		ASSERT_EQ(0, give(&self->b, self->a.fd, &h, &hmva, NULL));
+		ASSERT_EQ(0, copier_start(&there, &self->b, self->hmva));
+		ASSERT_EQ(0, copier_start(&back, &self->a, hmva));
+		for (i = 0; i < 2; i++)
+			ASSERT_EQ(0, pthread_create(&thread[i], NULL, resets, self->pci[i]));
+		for (i = 0; i < 2; i++) {
+			ASSERT_EQ(0, pthread_join(thread[i], &ret));
+			EXPECT_EQ(NULL, ret);
+		}
+		EXPECT_NE(0, copier_end(&there));
+		EXPECT_NE(0, copier_end(&back));
+		side_close(&self->a);
+		side_close(&self->b);
+		ASSERT_EQ(0, side_open(self->pci[0], &self->a));
+		ASSERT_EQ(0, side_open(self->pci[1], &self->b));
+		ASSERT_EQ(0, give(&self->a, self->b.fd, &self->h, &self->hmva, NULL));
+	}
+}
+
+/* The exporter is killed: the memory is there until the last import of it has gone, and counts. */
+TEST_F_TIMEOUT(peers, exporter_killed, 60)
+{
+	struct side *b = &self->b, a;
+	uint64_t used, hmva;
+	struct copier copier;
+	int sock[2], buf, status;
+	uint32_t h;
+	pid_t pid;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sock));
+	used = memory_info(self->a.fd).used;
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		if (side_open(self->pci[0], &a))
+			_exit(1);
+		fill(a.p, SIZE, 63);
+		buf = export_fd(a.fd, a.dev, DRM_RDWR);
+		if (buf < 0 || send_fd(sock[1], buf))
+			_exit(1);
+		pause();
+	}
+	buf = recv_fd(sock[0]);
+	ASSERT_GE(buf, 0);
+	ASSERT_EQ(0, import_fd(b->fd, buf, &h));
+	close(buf);
+	ASSERT_EQ(0, vm_map(b->fd, h, 0, 0, &hmva));
+	ASSERT_EQ(0, copier_start(&copier, b, hmva));
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	usleep(200000);
+	EXPECT_EQ(used + SIZE, memory_info(self->a.fd).used);
+	/* The copies go on; they end with the binding. */
+	EXPECT_EQ(0, vm_unmap(b->fd, hmva, 1));
+	EXPECT_EQ(SPYRE_ERR_FAULT, copier_end(&copier));
+	EXPECT_EQ(used + SIZE, memory_info(self->a.fd).used);
+	ASSERT_EQ(0, vm_map(b->fd, h, 0, 0, &hmva));
+	ASSERT_EQ(0, reset(&b->q));
+	ASSERT_EQ(0, run(&b->q, SPYRE_CB_DMAI, b->dmva, hmva, SIZE));
+	EXPECT_TRUE(holds(b->p, SIZE, 63));
+	EXPECT_EQ(0, vm_unmap(b->fd, hmva, 1));
+	EXPECT_EQ(0, bo_close(b->fd, h));
+	EXPECT_EQ(used, memory_info(self->a.fd).used);
+}
+
+/* Imports, copies, never cleans up. */
+static void churn_peer(char pci[2][16])
+{
+	for (;;) {
+		struct side a, b;
+		struct spyre_cb cb;
+		uint64_t hmva;
+		uint32_t h;
+		int i;
+
+		if (side_open(pci[0], &a) || side_open(pci[1], &b) || give(&a, b.fd, &h, &hmva, NULL))
+			_exit(1);
+		for (i = 0; i < 8; i++) {
+			cb = cb_dma(i % 2 ? SPYRE_CB_DMAO : SPYRE_CB_DMAI, i % 2 ? hmva : b.dmva,
+				    i % 2 ? b.dmva : hmva, SIZE);
+			queue_submit(&b.q, &cb);
+		}
+		queue_wait(&b.q, 3, WAIT_MS);
+		side_close(&a);
+		side_close(&b);
+	}
+}
+
+TEST_F_TIMEOUT(peers, killed, 60)
+{
+	int i, status;
+	pid_t pid;
+
+	for (i = 0; i < 8; i++) {
+		pid = fork();
+		ASSERT_GE(pid, 0);
+		if (!pid)
+			churn_peer(self->pci);
+		usleep(30000 * (i + 1));
+		/* In every other the owner's card is reset below it. */
+		if (i % 2)
+			ASSERT_EQ(0, pci_write(self->pci[0], "reset", "1"));
+		kill(pid, SIGKILL);
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	}
+}
+
+/* A card that sleeps keeps its memory, and who has it. */
+TEST_F_TIMEOUT(peers, owner_sleeps, 60)
+{
+	struct copier copier;
+
+	ASSERT_EQ(0, copier_start(&copier, &self->b, self->hmva));
+	ASSERT_EQ(0, use_card(self->pci[0]));
+	ASSERT_EQ(0, write_file(debugfs_path("reset"), "sleep 300"));
+	ASSERT_EQ(0, write_file(debugfs_path("reset"), "firmware"));
+	EXPECT_EQ(0, vm_unmap(self->b.fd, self->hmva, 1));
+	EXPECT_EQ(SPYRE_ERR_FAULT, copier_end(&copier));
+	ASSERT_EQ(0, reset(&self->b.q));
+	ASSERT_EQ(0, vm_map(self->b.fd, self->h, 0, 0, &self->hmva));
+	fill(self->a.p, SIZE, 64);
+	ASSERT_EQ(0, run(&self->b.q, SPYRE_CB_DMAI, self->b.dmva, self->hmva, SIZE));
+	EXPECT_TRUE(holds(self->b.p, SIZE, 64));
+}
+
+/* The importer sleeps while the memory is taken back: it wakes up without it. */
+static void *sleeps(void *arg)
+{
+	(void)arg;
+	return (void *)(long)write_file(debugfs_path("reset"), "sleep 3000");
+}
+
+TEST_F_TIMEOUT(peers, importer_sleeps, 60)
+{
+	struct drm_spyre_device_info before, after;
+	struct side a;
+	pthread_t thread;
+	void *ret;
+	int i;
+
+	ASSERT_EQ(0, query(self->b.fd, DRM_SPYRE_QUERY_DEVICE, &before, sizeof(before)));
+	ASSERT_EQ(0, use_card(self->pci[1]));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, sleeps, NULL));
+	for (i = 0; i < WAIT_MS && call(self->b.fd, DRM_IOCTL_SPYRE_BO_INFO,
+					&(struct drm_spyre_bo_info){ .handle = self->h }) != -ENODEV; i++)
+		usleep(1000);
+	ASSERT_EQ(0, pci_write(self->pci[0], "reset", "1"));
+	ASSERT_EQ(0, pthread_join(thread, &ret));
+	EXPECT_EQ(NULL, ret);
+	ASSERT_EQ(0, side_open(self->pci[0], &a));
+	fill(a.p, SIZE, 65);
+	EXPECT_EQ(SPYRE_ERR_FAULT, run(&self->b.q, SPYRE_CB_DMAO, self->hmva, self->b.dmva, SIZE));
+	EXPECT_TRUE(holds(a.p, SIZE, 65));
+	ASSERT_EQ(0, query(self->b.fd, DRM_SPYRE_QUERY_DEVICE, &after, sizeof(after)));
+	EXPECT_EQ(before.reset_generation, after.reset_generation);
+}
+
+/* An importer whose firmware confirms nothing is taken off the bus, and the owner is back in bounded time. */
+TEST_F_TIMEOUT(peers, importer_hangs, 90)
+{
+	struct drm_spyre_device_info before, after;
+	int64_t begin;
+
+	ASSERT_EQ(0, query(self->b.fd, DRM_SPYRE_QUERY_DEVICE, &before, sizeof(before)));
+	ASSERT_EQ(0, use_card(self->pci[1]));
+	if (access(debugfs_path("inject"), W_OK))
+		SKIP(return, "the card does not allow fault injection");
+	ASSERT_EQ(0, write_file(debugfs_path("inject"), "hang"));
+	begin = after_ms(0);
+	ASSERT_EQ(0, pci_write(self->pci[0], "reset", "1"));
+	EXPECT_LT(after_ms(0) - begin, 30000ll * slower() * 1000000);
+	side_close(&self->a);
+	ASSERT_EQ(0, side_open(self->pci[0], &self->a));
+	EXPECT_EQ(0, imported(self->pci[0]));
+	/* Its memory is lost, as nothing else says what the card still did. */
+	side_close(&self->b);
+	ASSERT_EQ(0, side_open(self->pci[1], &self->b));
+	ASSERT_EQ(0, query(self->b.fd, DRM_SPYRE_QUERY_DEVICE, &after, sizeof(after)));
+	EXPECT_NE(before.reset_generation, after.reset_generation);
+	ASSERT_EQ(0, give(&self->a, self->b.fd, &self->h, &self->hmva, NULL));
+	EXPECT_EQ(0, run(&self->b.q, SPYRE_CB_DMAI, self->b.dmva, self->hmva, SIZE));
 }
 
 TEST_HARNESS_MAIN

@@ -241,6 +241,11 @@ struct drm_spyre_clock {
 #define DRM_SPYRE_BO_READONLY	(1 << 4)
 /** DRM_SPYRE_BO_IMPORT: out of BO_INFO: with HOST: a dma-buf of another driver or card */
 #define DRM_SPYRE_BO_IMPORT	(1 << 5)
+/**
+ * DRM_SPYRE_BO_PEER: out of BO_INFO: with HOST and IMPORT: device memory of another card, bound at
+ * host addresses as the way to it is the bus
+ */
+#define DRM_SPYRE_BO_PEER	(1 << 6)
 /** DRM_SPYRE_BO_MAPPABLE: with DEVICE: inside the aperture, so that BO_MMAP works. */
 #define DRM_SPYRE_BO_MAPPABLE	(1 << 2)
 
@@ -253,12 +258,23 @@ struct drm_spyre_clock {
  * DRM_IOCTL_PRIME_HANDLE_TO_FD makes a dma-buf of it (O_RDWR in its flags: one that may be mapped
  * writable), and DRM_IOCTL_PRIME_FD_TO_HANDLE a handle of a dma-buf. Another file of the same card
  * gets the same buffer, of either kind, and may wait for words in it; one file gets one handle.
- * Another device gets host buffers only (EOPNOTSUPP). A dma-buf of another device or driver, such
- * as udmabuf, is bound like a host buffer; it has no BO_MMAP (EPERM), and no WAIT for words in it
- * (EINVAL). mmap() of the dma-buf is as by BO_MMAP: device buffers must be MAPPABLE (EPERM). While
- * a dma-buf lives the driver cannot be unloaded. After the card lost its memory a device buffer is
- * still imported, but not bound (ENODEV), and its mappings show zeroed pages; a host buffer is as
- * good as ever. Both ioctls return ENODEV on a file whose context was lost.
+ * Devices of other drivers get host buffers only (EOPNOTSUPP). A dma-buf of another device or
+ * driver, such as udmabuf, is bound like a host buffer; it has no BO_MMAP (EPERM), and no WAIT for
+ * words in it (EINVAL). mmap() of the dma-buf is as by BO_MMAP: device buffers must be MAPPABLE
+ * (EPERM). While a dma-buf lives the driver cannot be unloaded. After the card lost its memory a
+ * device buffer is still imported by files of the same card, but not bound (ENODEV), and its
+ * mappings show zeroed pages; a host buffer is as good as ever. Both ioctls return ENODEV on a file
+ * whose context was lost.
+ *
+ * A device buffer that is MAPPABLE (EPERM: it is not) goes to another card of this driver too, and
+ * is bound there like a host buffer, at host addresses. The way between the cards must be a switch
+ * that both are below, by ports of their own (EXDEV: there is none; share a host buffer). A dma-buf
+ * made without O_RDWR gives a handle that is READONLY. The buffer stays allocated on its card until
+ * the last import of it is gone. It is revoked when its card is reset or goes away: then it is bound
+ * no more (ENODEV); what is bound keeps its addresses, until VM_BIND ends it, and reading or writing
+ * there is a page fault of the context that does it. While its card is away, and after it, it is
+ * not imported (ENODEV). In flight at that moment, a copy ends with a page fault or, where the card
+ * was pulled out, an abort.
  */
 struct drm_spyre_bo_create {
 	/** @size: in: bytes, not 0; out: rounded up to the page size of its kind */

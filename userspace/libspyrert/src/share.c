@@ -322,6 +322,19 @@ RT_PUBLIC enum spyrert_status spyrert_host_export(struct spyrert_device *dev, co
 
 /* --- Import --------------------------------------------------------------------------------- */
 
+/* Of a context that is well ENODEV speaks of the memory. */
+static enum spyrert_status fail_lost(struct rt_session *s, int err, const char *what)
+{
+	struct drm_spyre_device_info now;
+
+	if (!rt_query(s, DRM_SPYRE_QUERY_DEVICE, &now, sizeof(now)) &&
+	    now.reset_generation == s->info.reset_generation)
+		return rt_fail(SPYRERT_ERROR_REVOKED,
+			       "the memory was lost when its card was reset or removed; it must be "
+			       "allocated and exported anew");
+	return rt_errno(s, err, what);
+}
+
 static enum spyrert_status fail_import(struct rt_session *s, int err, int fd)
 {
 	switch (err) {
@@ -338,9 +351,24 @@ static enum spyrert_status fail_import(struct rt_session *s, int err, int fd)
 	case -EOPNOTSUPP:
 		return rt_fail(SPYRERT_ERROR_NOT_SUPPORTED,
 			       "descriptor %d is memory that this card cannot reach: device memory "
-			       "of another card or driver, or memory that needs cache maintenance; "
-			       "share host memory instead (spyrert_host_alloc_exportable())",
+			       "of another driver, or memory that needs cache maintenance; share "
+			       "host memory instead (spyrert_host_alloc_exportable())",
 			       fd);
+	case -EXDEV:
+		return rt_fail(SPYRERT_ERROR_NOT_SUPPORTED,
+			       "descriptor %d is device memory of another card, and no PCIe switch "
+			       "is above both; share host memory instead "
+			       "(spyrert_host_alloc_exportable())",
+			       fd);
+	case -EPERM:
+		return rt_fail(SPYRERT_ERROR_NOT_SUPPORTED,
+			       "descriptor %d is device memory of another card beyond the aperture "
+			       "by which others reach it, where there was no room for it when it "
+			       "was allocated; free other exportable memory there and allocate it "
+			       "anew, or share host memory (spyrert_host_alloc_exportable())",
+			       fd);
+	case -ENODEV:
+		return fail_lost(s, err, "importing memory");
 	default:
 		return rt_errno(s, err, "importing memory");
 	}
