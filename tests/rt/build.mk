@@ -72,5 +72,6 @@ CHECK_DEPS += $(rt_in_vm)
 CHECK_VM += $(rt_in_vm) tests/rt/test_smi_reset,$(B) tests/rt/test_smi_users,$(B)
 # Memory of two cards.
 CHECK_VM_FULL += $(foreach t,test_share test_event_share,vm:--cards=2,$(B)/tests/rt/$(t))
+CHECK_VM_FULL += vm:--cards=2,vm:--switch,$(B)/tests/rt/test_share
 -include $(rt_tsan_obj:.o=.d) $(rt_in_vm:=.d)
 -include $(patsubst %,$(B)/tests/unit/obj/%_tsan.d,$(rt_suites)) $(patsubst %,$(B)/tests/unit/obj/%_model.d,$(rt_suites))

@@ -62,6 +62,15 @@ static struct spyrert_pointer_info host_info(const void *p)
 	return i;
 }
 
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		fail_msg("%s cannot be written", path);
+	close(fd);
+}
+
 /* In the other process: what the seed makes, in room of as many bytes. */
 static void need_bytes(const void *p, uint8_t *room, size_t n, uint32_t seed)
 {
@@ -937,7 +946,7 @@ static void device_readonly(void **state)
 	free(data);
 }
 
-/* Host memory goes between cards, theirs does not, and the error says so. */
+/* Host memory goes between any cards. */
 static void between_cards(void **state)
 {
 	struct spyrert_device *other;
@@ -968,14 +977,6 @@ static void between_cards(void **state)
 	OK(spyrert_host_free(dev, p));
 	OK(spyrert_memcpy_d2h(other, q, b, WORDS));
 	same_bytes(o, q, WORDS);
-	if (!is_model()) {
-		OK(spyrert_free(dev, a));
-		OK(spyrert_malloc_exportable(dev, SIZE, &a));
-		OK(spyrert_export(dev, a, &fd));
-		FAILS(spyrert_import(other, fd, 0, &b, NULL), SPYRERT_ERROR_NOT_SUPPORTED,
-		      "device memory of another card");
-		close(fd);
-	}
 	/* The program's own memory, for both at once. */
 	OK(spyrert_host_register(dev, o, SIZE, 0));
 	OK(spyrert_host_register(other, o, SIZE, SPYRERT_REGISTER_READONLY));
@@ -987,6 +988,193 @@ static void between_cards(void **state)
 	OK(spyrert_free(dev, a));
 	OK(spyrert_device_close(other));
 	munmap(o, SIZE);
+}
+
+/* --- Device memory of another card ----------------------------------------------------------- */
+
+/* Between the first card's memory, which is given, and the second's. */
+static void role_peer_importer(int sock)
+{
+	uint8_t *host = malloc(SIZE), *room = malloc(SIZE);
+	struct spyrert_device *other;
+	spyrert_ptr p, mine;
+	int fd = recv_fd(sock);
+
+	NEED(fd >= 0 && host && room);
+	NEED(!spyrert_device_open(lib, 1, &other));
+	NEED(!spyrert_import(other, fd, 0, &p, NULL));
+	close(fd);
+	NEED(!spyrert_malloc(other, SIZE, &mine));
+	NEED(!spyrert_memcpy_d2d(other, mine, p, SIZE));
+	NEED(!spyrert_memcpy_d2h(other, host, mine, SIZE));
+	need_bytes(host, room, SIZE, 40);
+	tell(sock);
+	hear(sock);
+	/* Who exported has freed it. */
+	fill_bytes(host, SIZE, 41);
+	NEED(!spyrert_memcpy_h2d(other, mine, host, SIZE));
+	NEED(!spyrert_memcpy_d2d(other, p, mine, SIZE));
+	NEED(!spyrert_memcpy_d2d(other, mine, p, SIZE));
+	NEED(!spyrert_memcpy_d2h(other, host, mine, SIZE));
+	need_bytes(host, room, SIZE, 41);
+	free(host);
+	free(room);
+}
+
+/* What the error says to do instead, and that nothing stays of it. */
+static void without_switch(struct spyrert_device *other, int fd)
+{
+	spyrert_ptr p;
+
+	FAILS(spyrert_import(other, fd, 0, &p, NULL), SPYRERT_ERROR_NOT_SUPPORTED,
+	      "no PCIe switch is above both; share host memory");
+	FAILS(spyrert_import(other, fd, SPYRERT_IMPORT_READONLY, &p, NULL),
+	      SPYRERT_ERROR_NOT_SUPPORTED, "spyrert_host_alloc_exportable()");
+}
+
+static void between_memories(void **state)
+{
+	uint8_t *in = map_anon(SIZE), *out = map_anon(SIZE), *row;
+	struct spyrert_memory_info before, after;
+	struct spyrert_pointer_info i;
+	struct spyrert_device *other;
+	enum spyrert_link link;
+	spyrert_ptr a, b, p, r;
+	struct peer peer;
+	uint64_t bytes;
+	unsigned int k;
+	int fd;
+
+	(void)state;
+	OK(spyrert_device_topology(lib, 0, 1, &link));
+	OK(spyrert_device_open(lib, 1, &other));
+	OK(spyrert_malloc(other, SIZE, &b));
+	OK(spyrert_memory_get_info(other, &before, sizeof(before)));
+	OK(spyrert_malloc_exportable(dev, SIZE, &a));
+	OK(spyrert_export(dev, a, &fd));
+	if (link != SPYRERT_LINK_SWITCH) {
+		without_switch(other, fd);
+		goto out;
+	}
+	FAILS(spyrert_host_import(other, fd, 0, (void **)&row, NULL),
+	      SPYRERT_ERROR_INVALID_ARGUMENT, "device memory; use spyrert_import()");
+	OK(spyrert_import(other, fd, 0, &p, &bytes));
+	OK(spyrert_import(other, fd, SPYRERT_IMPORT_READONLY, &r, NULL));
+	assert_int_equal(bytes, SIZE);
+	assert_int_equal(p % (2 * MB), 0);
+	OK(spyrert_pointer_query(other, p + 100, &i, sizeof(i)));
+	assert_int_equal(i.kind, SPYRERT_MEMORY_PEER);
+	assert_int_equal(i.flags, SPYRERT_POINTER_IMPORTED);
+	assert_int_equal(i.base, p);
+	assert_int_equal(i.bytes, SIZE);
+	assert_int_equal(i.offset, 100);
+	assert_int_equal(i.segment, 0);
+	/* It is no memory of this card. */
+	OK(spyrert_memory_get_info(other, &after, sizeof(after)));
+	assert_int_equal(before.tensor.allocated, after.tensor.allocated);
+	fill_bytes(in, SIZE, 40);
+	OK(spyrert_memcpy_h2d(dev, a, in, SIZE));
+	OK(spyrert_memcpy_d2d(other, b, p, SIZE));
+	OK(spyrert_memcpy_d2h(other, out, b, SIZE));
+	same_bytes(in, out, SIZE);
+	/* Back, rows in another order, while the first card works too. */
+	{
+		struct spyrert_copy c = {
+			.dims = 2, .direction = SPYRERT_D2D, .dst_dev = p, .src_dev = b + SIZE - 4096,
+			.extent = { 4096, SIZE / 4096 }, .dst_stride = { 0, 4096 },
+			.src_stride = { 0, -4096 },
+		};
+		spyrert_ptr busy;
+
+		OK(spyrert_malloc(dev, SIZE, &busy));
+		OK(spyrert_copy_async(spyrert_default_stream(other), &c));
+		OK(spyrert_memcpy_h2d(dev, busy, in, SIZE));
+		OK(spyrert_device_synchronize(other, LONG));
+		OK(spyrert_free(dev, busy));
+	}
+	OK(spyrert_memcpy_d2h(dev, out, a, SIZE));
+	for (k = 0; k < SIZE / 4096; k++)
+		same_bytes(in + SIZE - (k + 1) * 4096, out + k * 4096, 4096);
+	/* What is no copy between the two. */
+	FAILS(spyrert_memcpy_h2d(other, p, in, 128), SPYRERT_ERROR_NOT_SUPPORTED, "another card");
+	FAILS(spyrert_memcpy_d2h(other, out, p, 128), SPYRERT_ERROR_NOT_SUPPORTED, "another card");
+	FAILS(spyrert_memcpy_d2d(other, p, r, 128), SPYRERT_ERROR_NOT_SUPPORTED, "another card");
+	FAILS(spyrert_fill(other, p, 0, 1, 128), SPYRERT_ERROR_NOT_SUPPORTED, "another card");
+	FAILS(spyrert_memcpy_d2d(other, r, b, 128), SPYRERT_ERROR_INVALID_ARGUMENT, "read only");
+	FAILS(spyrert_memcpy_d2d(other, b, p + SIZE - 128, 256), SPYRERT_ERROR_INVALID_ARGUMENT,
+	      "leaves the allocation");
+	FAILS(spyrert_memcpy_d2d(dev, a, p, 128), SPYRERT_ERROR_INVALID_ARGUMENT,
+	      "not in device memory");
+	FAILS(spyrert_free(other, p + 128), SPYRERT_ERROR_INVALID_ARGUMENT, "lies inside");
+	OK(spyrert_memcpy_d2d(other, b, r, SIZE));
+	OK(spyrert_free(other, r));
+	FAILS(spyrert_free(other, r), SPYRERT_ERROR_INVALID_ARGUMENT, "freed already");
+	/* Another process has it at the other card, and its maker has freed it. */
+	OK(spyrert_memcpy_h2d(dev, a, in, SIZE));
+	peer = peer_start("peer_importer");
+	assert_int_equal(send_fd(peer.sock, fd), 0);
+	hear(peer.sock);
+	OK(spyrert_free(dev, a));
+	tell(peer.sock);
+	peer_end(peer);
+	fill_bytes(in, SIZE, 41);
+	OK(spyrert_memcpy_d2d(other, b, p, SIZE));
+	OK(spyrert_memcpy_d2h(other, out, b, SIZE));
+	same_bytes(in, out, SIZE);
+	OK(spyrert_free_async(spyrert_default_stream(other), p));
+	OK(spyrert_stream_synchronize(spyrert_default_stream(other), LONG));
+	close(fd);
+	/* More than the aperture has room for lies elsewhere. */
+	OK(spyrert_malloc_exportable(dev, 2048 * MB, &a));
+	OK(spyrert_export(dev, a, &fd));
+	FAILS(spyrert_import(other, fd, 0, &p, NULL), SPYRERT_ERROR_NOT_SUPPORTED,
+	      "beyond the aperture");
+out:
+	close(fd);
+	OK(spyrert_free(dev, a));
+	OK(spyrert_free(other, b));
+	OK(spyrert_device_close(other));
+	munmap(in, SIZE);
+	munmap(out, SIZE);
+}
+
+/* The other card's reset takes its memory away, and nothing else. The last of all: this process's card is that one. */
+static void memory_taken_back(void **state)
+{
+	struct spyrert_device *other;
+	enum spyrert_link link;
+	spyrert_ptr a, b, p;
+	char path[128];
+	int fd;
+
+	(void)state;
+	OK(spyrert_device_topology(lib, 0, 1, &link));
+	if (link != SPYRERT_LINK_SWITCH)
+		skip();
+	OK(spyrert_device_open(lib, 1, &other));
+	OK(spyrert_malloc(other, SIZE, &b));
+	OK(spyrert_malloc_exportable(dev, SIZE, &a));
+	OK(spyrert_export(dev, a, &fd));
+	OK(spyrert_import(other, fd, 0, &p, NULL));
+	OK(spyrert_memcpy_d2d(other, b, p, SIZE));
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/reset", card.pci_address);
+	put(path, "1");
+	FAILS(spyrert_memcpy_d2d(other, b, p, SIZE), SPYRERT_ERROR_PAGE_FAULT, "page fault");
+	OK(spyrert_stream_reset(spyrert_default_stream(other)));
+	copy_works(other, 100000);
+	OK(spyrert_free(other, p));
+	FAILS(spyrert_import(other, fd, 0, &p, NULL), SPYRERT_ERROR_REVOKED, "exported anew");
+	close(fd);
+	assert_int_equal(spyrert_memcpy_d2h(dev, path, a, 128), SPYRERT_ERROR_DEVICE_LOST);
+	OK(spyrert_device_recover(dev, LONG));
+	OK(spyrert_malloc_exportable(dev, SIZE, &a));
+	OK(spyrert_export(dev, a, &fd));
+	OK(spyrert_import(other, fd, 0, &p, NULL));
+	close(fd);
+	OK(spyrert_memcpy_d2d(other, b, p, SIZE));
+	OK(spyrert_free(other, p));
+	OK(spyrert_free(dev, a));
+	OK(spyrert_device_close(other));
 }
 
 /* --- Limits ---------------------------------------------------------------------------------- */
@@ -1020,15 +1208,6 @@ static void role_memlock(int sock)
 }
 
 #define QUOTA	"/sys/module/spyre/parameters/host_quota_percent"
-
-static void put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-		fail_msg("%s cannot be written", path);
-	close(fd);
-}
 
 /* Started as who may open the card, and nothing more. */
 static void role_quota(int sock)
@@ -1290,7 +1469,7 @@ static int play(const char *name, int sock)
 		{ "host_importer", role_host_importer }, { "host_exporter", role_host_exporter },
 		{ "device_importer", role_device_importer }, { "memlock", role_memlock },
 		{ "quota", role_quota }, { "contexts", role_contexts },
-		{ "cgroup", role_cgroup },
+		{ "cgroup", role_cgroup }, { "peer_importer", role_peer_importer },
 	};
 	size_t i;
 	int fd;
@@ -1345,6 +1524,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest two_cards[] = {
 		cmocka_unit_test(between_cards),
 	};
+	const struct CMUnitTest two_memories[] = {
+		cmocka_unit_test(between_memories),
+		cmocka_unit_test(memory_taken_back),
+	};
 	int failed, count, other;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -1371,6 +1554,8 @@ int main(int argc, char **argv)
 	}
 	if (count > 1)
 		failed += cmocka_run_group_tests(two_cards, NULL, NULL);
+	if (count > 1 && !is_model())
+		failed += cmocka_run_group_tests(two_memories, NULL, NULL);
 	if (spyrert_device_close(dev) || spyrert_exit(lib)) {
 		fprintf(stderr, "%s\n", spyrert_last_error());
 		failed++;

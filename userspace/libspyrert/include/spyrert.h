@@ -432,6 +432,7 @@ enum spyrert_memory_kind {
 	SPYRERT_MEMORY_DEVICE = 1,	/* segments 0 to 6 */
 	SPYRERT_MEMORY_PROGRAM = 2,	/* segment 7, held by a program */
 	SPYRERT_MEMORY_PINNED = 3,	/* host */
+	SPYRERT_MEMORY_PEER = 4,	/* device memory of another card, imported */
 };
 
 #define SPYRERT_POINTER_EXPORTABLE	(1u << 0)	/* spyrert_export() takes it */
@@ -445,7 +446,7 @@ struct spyrert_pointer_info {
 	uint64_t base;		/* start of the allocation: device address or host pointer */
 	uint64_t bytes;		/* of the allocation, as rounded */
 	uint64_t offset;	/* of the address in it */
-	uint64_t hmva;		/* PINNED: the card's name for the address */
+	uint64_t hmva;		/* PINNED, PEER: the card's name for the address */
 	uint32_t flags;		/* SPYRERT_POINTER_* */
 	uint32_t pad;		/* 0 */
 };
@@ -537,7 +538,9 @@ enum spyrert_status spyrert_empty_cache(struct spyrert_device *dev);
  * @ptr: out: address, a multiple of 2 MiB
  *
  * A buffer of its own, zeroed, that goes back to the driver when it is freed. Used and freed like
- * other device memory.
+ * other device memory. It lies in the card's aperture (2 GiB unless the card was made with more),
+ * where other cards reach it, as long as there is room; after that, in the rest of the memory, where
+ * only the same card's processes do.
  */
 enum spyrert_status spyrert_malloc_exportable(struct spyrert_device *dev, uint64_t bytes,
 					      spyrert_ptr *ptr);
@@ -558,8 +561,8 @@ enum spyrert_status spyrert_export(struct spyrert_device *dev, spyrert_ptr ptr, 
 #define SPYRERT_IMPORT_READONLY		(1u << 0)	/* this device only reads it */
 
 /**
- * spyrert_import() - device memory that another process, or another open of the card, exported
- * @dev: device, of the same card
+ * spyrert_import() - device memory that another process, open of the card, or card exported
+ * @dev: device, of the same card or of one below the same PCIe switch
  * @fd: what spyrert_export() gave there; not closed, and no longer needed afterwards
  * @flags: SPYRERT_IMPORT_*
  * @ptr: out: address here, a multiple of 2 MiB; for copies and programs, and for spyrert_free()
@@ -568,7 +571,14 @@ enum spyrert_status spyrert_export(struct spyrert_device *dev, spyrert_ptr ptr, 
  * The memory lives until its last user frees it or ends. SPYRERT_ERROR_REVOKED: the card lost it in
  * a reset since it was allocated; it has to be allocated and exported anew. (Who has it imported
  * when that happens gets SPYRERT_ERROR_DEVICE_LOST, as always.) SPYRERT_ERROR_NOT_SUPPORTED: it is
- * memory of another card or driver, which only host memory can be shared with.
+ * memory of another driver, of a card that shares no switch with this one, or beyond that card's
+ * aperture: share host memory, spyrert_host_alloc_exportable().
+ *
+ * Memory of another card is for copies on this one, spyrert_memcpy_d2d() and SPYRERT_D2D with memory
+ * of this card on the other side, which go from card to card over the switch. Anything else, such as
+ * copies to the host and fills, is refused; to programs it is no address (a page fault). When the
+ * other card is reset or goes away, copies with it end in SPYRERT_ERROR_PAGE_FAULT, or
+ * SPYRERT_ERROR_HARDWARE if it was pulled out; all else of this device goes on. Then it is to be freed.
  */
 enum spyrert_status spyrert_import(struct spyrert_device *dev, int fd, uint32_t flags,
 				   spyrert_ptr *ptr, uint64_t *bytes);
@@ -641,8 +651,8 @@ enum spyrert_status spyrert_memcpy_d2h_async(struct spyrert_stream *stream, void
 					     spyrert_ptr src, uint64_t bytes);
 
 /**
- * spyrert_memcpy_d2d_async() - copy inside the card
- * @stream: stream
+ * spyrert_memcpy_d2d_async() - copy inside the card, or between it and another
+ * @stream: stream; of two cards, that which has the other's memory by spyrert_import()
  * @dst: device address, multiple of 128
  * @src: device address, multiple of 128
  * @bytes: any size; the ranges must not overlap

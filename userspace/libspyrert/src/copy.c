@@ -18,7 +18,7 @@
 #define DIRECT_PIECE	(4ull << 20)
 #define MAX_BYTES	(1ull << 40)
 
-/* A normalised copy. Addresses are DMVAs, HMVAs or host pointers as the step needs. */
+/* A normalised copy. Addresses are the user's, DMVAs, HMVAs or host pointers as the step needs. */
 struct nd {
 	uint32_t dims;
 	uint64_t ext[4];
@@ -116,7 +116,8 @@ static uint64_t granule(int64_t stride)
 
 struct piece_ctx {
 	struct spyrert_stream *st;
-	uint32_t direction;		/* enum spyrert_copy_direction */
+	uint32_t direction;		/* enum spyrert_copy_direction, as the card sees it */
+	enum spyrert_activity_kind kind;
 	uint64_t max;
 	bool staged;
 	bool started;			/* the first piece was submitted: no barrier any more */
@@ -163,15 +164,12 @@ static enum spyrert_status cut(struct piece_ctx *x, const struct nd *c, piece_fn
 static enum spyrert_status submit_dma(struct piece_ctx *x, const struct nd *c)
 {
 	static const uint16_t types[] = { SPYRE_CB_DMAI, SPYRE_CB_DMAO, SPYRE_CB_DMAX };
-	static const enum spyrert_activity_kind kinds[] = {
-		SPYRERT_ACTIVITY_H2D, SPYRERT_ACTIVITY_D2H, SPYRERT_ACTIVITY_D2D,
-	};
 	enum spyrert_status status;
 	struct spyre_cb *cb;
 	uint32_t i;
 
 	status = rt_stream_cb(x->st, types[x->direction], x->started ? 0 : SPYRE_CB_F_BARRIER,
-			      kinds[x->direction], &cb);
+			      x->kind, &cb);
 	if (status)
 		return status;
 	x->started = true;
@@ -437,7 +435,7 @@ static enum spyrert_status check_device(struct spyrert_stream *st, const char *w
 			       "%s address %#" PRIx64 " is not a multiple of 128", what, start);
 	span(c, stride, &low, &high);
 	pthread_mutex_lock(&s->mem_lock);
-	b = rt_heap_find(&s->tensor, start);
+	b = rt_heap_find(rt_tensor_heap(s, start), start);
 	if (!b)
 		status = rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
 				 "%s address %#" PRIx64 " is not in device memory allocated here",
@@ -455,6 +453,14 @@ static enum spyrert_status check_device(struct spyrert_stream *st, const char *w
 				 what, start);
 	pthread_mutex_unlock(&s->mem_lock);
 	return status;
+}
+
+static enum spyrert_status fail_peer(spyrert_ptr ptr)
+{
+	return rt_fail(SPYRERT_ERROR_NOT_SUPPORTED,
+		       "%#" PRIx64 " lies in memory of another card, which this one only copies to "
+		       "and from its own; go through memory of this card, or have the other do it",
+		       ptr);
 }
 
 /* HMVA of a host side that lies wholly in pinned memory, else 0. held: as rt_host_use() has it. */
@@ -475,7 +481,12 @@ static enum spyrert_status host_hmva(struct spyrert_stream *st, const void *p, c
 
 enum spyrert_status rt_copy_submit(struct spyrert_stream *st, const struct spyrert_copy *u)
 {
+	static const enum spyrert_activity_kind kinds[] = {
+		SPYRERT_ACTIVITY_H2D, SPYRERT_ACTIVITY_D2H, SPYRERT_ACTIVITY_D2D,
+	};
 	struct out_ctx o = { .x = { .st = st, .direction = u->direction, .max = DIRECT_PIECE } };
+	bool peer_dst = u->direction != SPYRERT_D2H && rt_is_peer(u->dst_dev);
+	bool peer_src = u->direction != SPYRERT_H2D && rt_is_peer(u->src_dev);
 	enum spyrert_status status = SPYRERT_SUCCESS;
 	uint64_t hmva, before = st->head;
 	struct rt_host_region *held;
@@ -498,6 +509,9 @@ enum spyrert_status rt_copy_submit(struct spyrert_stream *st, const struct spyre
 		status = check_device(st, "source", false, u->src_dev, &c, c.ss);
 	if (status)
 		return status;
+	if ((peer_dst || peer_src) && (u->direction != SPYRERT_D2D || (peer_dst && peer_src)))
+		return fail_peer(peer_dst ? u->dst_dev : u->src_dev);
+	o.x.kind = kinds[u->direction];
 	c.dst = u->dst_dev;
 	c.src = u->src_dev;
 	switch (u->direction) {
@@ -532,6 +546,15 @@ enum spyrert_status rt_copy_submit(struct spyrert_stream *st, const struct spyre
 		}
 		return status;
 	default:
+		/* To the card the other one's memory is on the bus, as the host's is. */
+		if (peer_dst || peer_src) {
+			if (peer_dst)
+				c.dst = rt_peer_hmva(c.dst);
+			else
+				c.src = rt_peer_hmva(c.src);
+			o.x.direction = peer_dst ? SPYRERT_D2H : SPYRERT_H2D;
+			return cut(&o.x, &c, submit_dma);
+		}
 		if (c.dims == 1 && c.dst < c.src + c.ext[0] && c.src < c.dst + c.ext[0])
 			return rt_fail(SPYRERT_ERROR_INVALID_ARGUMENT,
 				       "source and destination of a copy inside the card overlap");
@@ -675,6 +698,8 @@ RT_PUBLIC enum spyrert_status spyrert_fill_async(struct spyrert_stream *st, spyr
 		return status;
 	if (bytes)
 		status = check_device(st, "fill", true, dst, &c, c.ds);
+	if (!status && bytes && rt_is_peer(dst))
+		status = fail_peer(dst);
 	if (!status && bulk) {
 		status = rt_stream_cb(st, SPYRE_CB_FILL, SPYRE_CB_F_BARRIER, SPYRERT_ACTIVITY_FILL,
 				      &cb);

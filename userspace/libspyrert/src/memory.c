@@ -261,6 +261,16 @@ static void release_pinned(void *opaque, uint64_t base, uint64_t size, void *coo
 	rt_host_region_drop(opaque, cookie);
 }
 
+static void release_peer(void *opaque, uint64_t base, uint64_t size, void *cookie)
+{
+	struct rt_session *s = opaque;
+
+	(void)size;
+	(void)cookie;
+	if (!rt_lost(s))
+		rt_vm_unmap(s, rt_peer_hmva(base), 1);
+}
+
 int rt_memory_init(struct rt_session *s)
 {
 	rt_heap_init(&s->tensor, 32 * MB, 1 * GB);
@@ -271,6 +281,10 @@ int rt_memory_init(struct rt_session *s)
 	s->program.grow = grow_program;
 	s->program.release = release_device;
 	s->program.opaque = s;
+	/* It only adopts. */
+	rt_heap_init(&s->peer, 0, 0);
+	s->peer.release = release_peer;
+	s->peer.opaque = s;
 	rt_heap_init(&s->pinned, 1 * MB, 4 * MB);
 	s->pinned.grow = grow_pinned;
 	s->pinned.release = release_pinned;
@@ -301,6 +315,7 @@ void rt_memory_fini(struct rt_session *s)
 	}
 	rt_heap_fini(&s->tensor);
 	rt_heap_fini(&s->program);
+	rt_heap_fini(&s->peer);
 	rt_heap_fini(&s->pinned);
 	free(s->host_regions);
 }
@@ -316,7 +331,7 @@ void rt_pending_reap(struct rt_session *s)
 			continue;
 		}
 		*link = p->next;
-		rt_heap_free(&s->tensor, p->block);
+		rt_heap_free(rt_tensor_heap(s, p->block->addr), p->block);
 		/* The reference goes outside of mem_lock: the last one frees the timeline's slot.
 		 */
 		p->next = s->spare;
@@ -424,7 +439,10 @@ static int own_device(struct rt_session *s, uint64_t bytes, struct rt_block **bl
 	uint64_t addr;
 	int err;
 
-	err = bo_create(s, &bytes, DRM_SPYRE_BO_DEVICE, &handle);
+	/* Other cards reach what lies in the aperture; those of this card have no need of it. */
+	err = bo_create(s, &bytes, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &handle);
+	if (err == -ENOSPC)
+		err = bo_create(s, &bytes, DRM_SPYRE_BO_DEVICE, &handle);
 	if (err)
 		return err;
 	err = rt_vm_map_own(s, handle, 0, &addr);
@@ -496,7 +514,7 @@ RT_PUBLIC enum spyrert_status spyrert_malloc(struct spyrert_device *dev, uint64_
 static struct rt_block *block_to_free(struct rt_session *s, spyrert_ptr ptr,
 				      enum spyrert_status *status)
 {
-	struct rt_block *b = rt_heap_find(&s->tensor, ptr);
+	struct rt_block *b = rt_heap_find(rt_tensor_heap(s, ptr), ptr);
 
 	*status = SPYRERT_SUCCESS;
 	if (b && b->addr == ptr && !b->owner)
@@ -529,7 +547,7 @@ RT_PUBLIC enum spyrert_status spyrert_free(struct spyrert_device *dev, spyrert_p
 		pthread_mutex_lock(&s->mem_lock);
 		b = block_to_free(s, ptr, &status);
 		if (b)
-			rt_heap_free(&s->tensor, b);
+			rt_heap_free(rt_tensor_heap(s, ptr), b);
 		pthread_mutex_unlock(&s->mem_lock);
 	}
 	rt_session_put(s);
@@ -818,14 +836,17 @@ RT_PUBLIC enum spyrert_status spyrert_pointer_query(struct spyrert_device *dev, 
 	if (!s)
 		return status;
 	pthread_mutex_lock(&s->mem_lock);
-	i.kind = SPYRERT_MEMORY_DEVICE;
-	b = rt_heap_find(&s->tensor, ptr);
+	i.kind = rt_is_peer(ptr) ? SPYRERT_MEMORY_PEER : SPYRERT_MEMORY_DEVICE;
+	b = rt_heap_find(rt_tensor_heap(s, ptr), ptr);
 	if (!b) {
 		i.kind = SPYRERT_MEMORY_PROGRAM;
 		b = rt_heap_find(&s->program, ptr);
 	}
 	if (b) {
-		i.segment = (uint32_t)(b->addr >> SPYRE_SEGMENT_SHIFT);
+		if (rt_is_peer(ptr))
+			i.hmva = rt_peer_hmva(ptr);
+		else
+			i.segment = (uint32_t)(b->addr >> SPYRE_SEGMENT_SHIFT);
 		i.base = b->addr;
 		i.bytes = b->size;
 		i.offset = ptr - b->addr;

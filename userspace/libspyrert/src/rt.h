@@ -128,6 +128,7 @@ struct rt_session {
 	struct rt_heap tensor;
 	struct rt_heap program;
 	struct rt_heap pinned;
+	struct rt_heap peer;		/* imported memory of other cards, by rt_peer_addr() */
 	struct rt_host_region **host_regions;	/* by .cpu; none overlap */
 	size_t nhost_regions, host_regions_size;
 	struct rt_event_share *shares;
@@ -324,6 +325,33 @@ void rt_set_lost(struct rt_session *s);
 enum spyrert_status rt_fail_lost(void);
 int rt_query(struct rt_session *s, uint32_t type, void *data, uint32_t size);
 void rt_copy_out(void *dst, size_t dst_size, const void *src, size_t src_size);
+
+/*
+ * Memory of other cards is bound at host addresses. To programs of the library it is device memory,
+ * so it has names of its own, above all that the card has in its own address space.
+ */
+#define RT_PEER_BASE	(1ull << 48)
+
+static inline uint64_t rt_peer_addr(uint64_t hmva)
+{
+	return RT_PEER_BASE + hmva;
+}
+
+static inline bool rt_is_peer(spyrert_ptr ptr)
+{
+	return ptr >= RT_PEER_BASE;
+}
+
+static inline uint64_t rt_peer_hmva(spyrert_ptr ptr)
+{
+	return ptr - RT_PEER_BASE;
+}
+
+/* Where tensors of that address are; mem_lock for what is in it. */
+static inline struct rt_heap *rt_tensor_heap(struct rt_session *s, spyrert_ptr ptr)
+{
+	return rt_is_peer(ptr) ? &s->peer : &s->tensor;
+}
 
 /* memory.c */
 int rt_memory_init(struct rt_session *s);

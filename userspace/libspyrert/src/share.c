@@ -408,7 +408,8 @@ enum spyrert_status rt_import_begin(struct rt_session *s, int fd, uint32_t flags
 	memset(info, 0, sizeof(*info));
 	info->handle = p.handle;
 	err = rt_ioctl(s, DRM_IOCTL_SPYRE_BO_INFO, info, "BO_INFO");
-	if (!err && !(info->flags & DRM_SPYRE_BO_HOST) == !host)
+	/* What is bound at host addresses is host memory, but another card's. */
+	if (!err && host == (info->flags & DRM_SPYRE_BO_HOST && !(info->flags & DRM_SPYRE_BO_PEER)))
 		return SPYRERT_SUCCESS;
 	if (!handle_in_use(s, p.handle))
 		rt_bo_close(s, p.handle);
@@ -421,18 +422,12 @@ enum spyrert_status rt_import_begin(struct rt_session *s, int fd, uint32_t flags
 enum spyrert_status rt_import_end(struct rt_session *s, const struct drm_spyre_bo_info *info,
 				  int err)
 {
-	struct drm_spyre_device_info now;
-
 	if (!handle_in_use(s, info->handle))
 		rt_bo_close(s, info->handle);
 	if (!err)
 		return SPYRERT_SUCCESS;
-	/* Of a context that is well it speaks of the memory. */
-	if (err == -ENODEV && !rt_query(s, DRM_SPYRE_QUERY_DEVICE, &now, sizeof(now)) &&
-	    now.reset_generation == s->info.reset_generation)
-		return rt_fail(SPYRERT_ERROR_REVOKED,
-			       "the memory was lost when the card was reset; it must be allocated "
-			       "and exported anew");
+	if (err == -ENODEV)
+		return fail_lost(s, err, "importing memory");
 	return rt_fail_host(s, err, info->size, "importing memory");
 }
 
@@ -465,14 +460,21 @@ RT_PUBLIC enum spyrert_status spyrert_import(struct spyrert_device *dev, int fd,
 	pthread_mutex_lock(&s->mem_lock);
 	status = rt_import_begin(s, fd, flags, false, &info);
 	if (!status) {
-		err = rt_vm_map_own(s, info.handle, readonly ? DRM_SPYRE_VM_READONLY : 0, &addr);
+		bool peer = info.flags & DRM_SPYRE_BO_PEER;
+		uint32_t map = readonly ? DRM_SPYRE_VM_READONLY : 0;
+
+		err = peer ? rt_vm_map(s, info.handle, map, 0, &addr) :
+			     rt_vm_map_own(s, info.handle, map, &addr);
 		if (!err) {
-			err = rt_heap_adopt(&s->tensor, addr, info.size, NULL,
+			uint64_t bound = addr;
+
+			addr = peer ? rt_peer_addr(addr) : addr;
+			err = rt_heap_adopt(peer ? &s->peer : &s->tensor, addr, info.size, NULL,
 					    SPYRERT_POINTER_IMPORTED |
 						    (readonly ? SPYRERT_POINTER_READONLY : 0),
 					    &block);
 			if (err)
-				rt_vm_unmap(s, addr, 0);
+				rt_vm_unmap(s, bound, peer);
 		}
 		status = rt_import_end(s, &info, err);
 	}
