@@ -22,3 +22,5 @@ CHECK_HOST_FULL += tests/campaign/test_sleep,$(B)
 CHECK_DEPS += $(B)/tests/kselftest/spyre_sleep
 # Errors of the bus, and a slot that cannot be reset.
 CHECK_HOST_FULL += tests/campaign/test_aer,$(B)
+# A card that goes while another one has its memory.
+CHECK_HOST_FULL += tests/campaign/test_pulled,$(B)

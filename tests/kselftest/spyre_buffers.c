@@ -1635,4 +1635,45 @@ TEST_F_TIMEOUT(peers, importer_hangs, 90)
 	EXPECT_EQ(0, run(&self->b.q, SPYRE_CB_DMAI, self->b.dmva, self->hmva, SIZE));
 }
 
+/* The owner is pulled out of its slot, by tests/campaign/test_pulled, which waits for the line. */
+TEST(pulled_out)
+{
+	struct drm_spyre_device_info before, after;
+	struct copier copier;
+	struct bystander y;
+	char pci[2][16], path[64];
+	struct side a, b;
+	uint64_t hmva;
+	uint32_t h;
+	int i, buf;
+
+	if (!getenv("SPYRE_PULLED"))
+		SKIP(return, "nobody pulls a card out");
+	ASSERT_EQ(2, two_cards(pci));
+	ASSERT_TRUE(below_switch(pci));
+	ASSERT_EQ(0, side_open(pci[0], &a));
+	ASSERT_EQ(0, side_open(pci[1], &b));
+	ASSERT_EQ(0, bystander_start(pci[1], &y));
+	ASSERT_EQ(0, query(b.fd, DRM_SPYRE_QUERY_DEVICE, &before, sizeof(before)));
+	ASSERT_EQ(0, give(&a, b.fd, &h, &hmva, &buf));
+	ASSERT_EQ(0, copier_start(&copier, &b, hmva));
+	printf("pull\n");
+	fflush(stdout);
+	/* Nothing answers any more, or the driver was faster. */
+	EXPECT_TRUE(copier_end(&copier) == SPYRE_ERR_HW || copier.ret == SPYRE_ERR_FAULT);
+	EXPECT_TRUE(bystander_well(&y));
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", pci[0]);
+	for (i = 0; i < WAIT_MS && !access(path, F_OK); i++)
+		usleep(1000);
+	EXPECT_NE(0, access(path, F_OK));
+	ASSERT_EQ(0, reset(&b.q));
+	EXPECT_EQ(SPYRE_ERR_FAULT, run(&b.q, SPYRE_CB_DMAI, b.dmva, hmva, SIZE));
+	EXPECT_EQ(-ENODEV, vm_map(b.fd, h, 0, 0, &hmva));
+	ASSERT_EQ(0, bo_close(b.fd, h));
+	EXPECT_EQ(-ENODEV, import_fd(b.fd, buf, &h));
+	EXPECT_TRUE(bystander_well(&y));
+	ASSERT_EQ(0, query(b.fd, DRM_SPYRE_QUERY_DEVICE, &after, sizeof(after)));
+	EXPECT_EQ(before.reset_generation, after.reset_generation);
+}
+
 TEST_HARNESS_MAIN
