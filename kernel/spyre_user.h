@@ -10,7 +10,7 @@ struct spyre_device;
 
 /**
  * struct spyre_users - who has files open on a card
- * @lock: protects @list and every member of its entries
+ * @lock: protects @list and every member of its entries but the atomic one
  * @list: of struct spyre_user
  */
 struct spyre_users {
@@ -26,6 +26,7 @@ struct spyre_users {
  * @contexts: in use
  * @queues: in use
  * @host_pages: pages of host memory behind its buffers and queues
+ * @ewaits: eventfd waits
  */
 struct spyre_user {
 	struct list_head link;
@@ -34,6 +35,7 @@ struct spyre_user {
 	unsigned int contexts;
 	unsigned int queues;
 	u64 host_pages;
+	atomic_t ewaits;
 };
 
 enum spyre_quota { SPYRE_QUOTA_CONTEXTS, SPYRE_QUOTA_QUEUES };

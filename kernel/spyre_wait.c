@@ -32,6 +32,7 @@
 #define RECHECK_MIN	(10 * NSEC_PER_MSEC)
 #define RECHECK_MAX	(160 * NSEC_PER_MSEC)
 #define EWAITS_MAX	1024	/* eventfd waits of one file */
+#define EWAITS_USER	4096	/* and of all files of one user */
 
 struct wait_slot {
 	struct wait_queue_entry wait;
@@ -39,6 +40,7 @@ struct wait_slot {
 	struct spyre_queue *queue;	/* QUEUE */
 	u64 offset;
 	u64 value;
+	bool entered;
 };
 
 /* The conditions of one WAIT. */
@@ -126,12 +128,23 @@ static struct wait_set *set_new(struct spyre_device *sdev, const struct drm_spyr
 	return set;
 }
 
+/*
+ * One entry is enough in each queue: a wake-up goes through all of them with interrupts off, and
+ * the lock of everybody's wake-ups held.
+ */
 static void set_enter(struct wait_set *set)
 {
-	u32 i;
+	u32 i, j;
 
-	for (i = 0; i < set->count; i++)
-		add_wait_queue(slot_waitq(&set->slot[i]), &set->slot[i].wait);
+	for (i = 0; i < set->count; i++) {
+		wait_queue_head_t *waitq = slot_waitq(&set->slot[i]);
+
+		for (j = 0; j < i && slot_waitq(&set->slot[j]) != waitq; j++)
+			;
+		set->slot[i].entered = j == i;
+		if (set->slot[i].entered)
+			add_wait_queue(waitq, &set->slot[i].wait);
+	}
 }
 
 static void set_leave(struct wait_set *set)
@@ -139,7 +152,8 @@ static void set_leave(struct wait_set *set)
 	u32 i;
 
 	for (i = 0; i < set->count; i++)
-		remove_wait_queue(slot_waitq(&set->slot[i]), &set->slot[i].wait);
+		if (set->slot[i].entered)
+			remove_wait_queue(slot_waitq(&set->slot[i]), &set->slot[i].wait);
 }
 
 static void set_arm(struct wait_set *set)
@@ -296,6 +310,27 @@ static int ewait_wake(struct wait_queue_entry *wait, unsigned int mode, int flag
 	return 0;
 }
 
+static void ewait_uncharge(struct spyre_file *file)
+{
+	atomic_dec(&file->user->ewaits);
+	atomic_dec(&file->ewait_count);
+}
+
+/*
+ * Each looks for itself some times a second, in no cgroup, and a wake-up walks all that wait for a
+ * buffer or a context: how many there are is everybody's affair.
+ */
+static int ewait_charge(struct spyre_file *file)
+{
+	int mine = atomic_inc_return(&file->ewait_count);
+
+	if (atomic_inc_return(&file->user->ewaits) <= EWAITS_USER || file->exempt)
+		if (mine <= EWAITS_MAX)
+			return 0;
+	ewait_uncharge(file);
+	return -EDQUOT;
+}
+
 /* It is in no table any more. */
 static void ewait_free(struct ewait *w)
 {
@@ -303,7 +338,7 @@ static void ewait_free(struct ewait *w)
 	cancel_delayed_work_sync(&w->work);
 	set_free(w->set);
 	eventfd_ctx_put(w->eventfd);
-	atomic_dec(&w->file->ewait_count);
+	ewait_uncharge(w->file);
 	kfree(w);
 }
 
@@ -389,10 +424,9 @@ static int wait_eventfd(struct wait_set *set, struct drm_spyre_wait *args, struc
 	u32 i;
 	int ret;
 
-	if (atomic_inc_return(&file->ewait_count) > EWAITS_MAX) {
-		ret = -EDQUOT;
-		goto err_count;
-	}
+	ret = ewait_charge(file);
+	if (ret)
+		return ret;
 	w = kzalloc(sizeof(*w), GFP_KERNEL_ACCOUNT);
 	if (!w) {
 		ret = -ENOMEM;
@@ -429,7 +463,7 @@ err_eventfd:
 err_free:
 	kfree(w);
 err_count:
-	atomic_dec(&file->ewait_count);
+	ewait_uncharge(file);
 	return ret;
 }
 

@@ -610,6 +610,31 @@ TEST_F(uapi, eventfd_quota_and_close)
 	EXPECT_EQ(0, close(fd));
 }
 
+/* Nor have many files many more. */
+TEST_F(uapi, eventfd_quota_of_a_user)
+{
+	struct drm_spyre_wait_entry e = { .kind = DRM_SPYRE_WAIT_FENCE, .value = 1 };
+	struct drm_spyre_wait w = {
+		.entries = (uintptr_t)&e, .count = 1, .flags = DRM_SPYRE_WAIT_EVENTFD,
+		.eventfd = eventfd(0, EFD_CLOEXEC),
+	};
+	int file, fd, i, n = 0;
+
+	/* As above: who opens has no capability, and may. */
+	ASSERT_EQ(0, fchmod(self->fd, 0666));
+	ASSERT_EQ(0, seteuid(65534));
+	for (file = 0; file < 5; file++) {
+		fd = card_open();
+		ASSERT_GE(fd, 0);
+		ASSERT_EQ(0, bo_create(fd, 4096, DRM_SPYRE_BO_HOST, &e.handle));
+		for (i = 0; i < 2000 && !call(fd, DRM_IOCTL_SPYRE_WAIT, &w); i++)
+			n++;
+		EXPECT_EQ(file < 4 ? 1024 : 0, i);
+	}
+	EXPECT_EQ(4096, n);
+	ASSERT_EQ(0, seteuid(0));
+}
+
 struct canceller {
 	int fd;
 	volatile int stop;
