@@ -6,6 +6,7 @@
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
 #include "spyre_ctx.h"
@@ -136,6 +137,22 @@ static int query_clock(struct spyre_file *file, struct drm_spyre_clock *out)
 	return 0;
 }
 
+/* A buffer may be as large as its size can say: whoever is killed does not wait for all of it. */
+static int clear_rest(u64 at, u32 n)
+{
+	u32 part;
+
+	for (; n; n -= part, at += part) {
+		part = min_t(u32, n, SZ_1M);
+		if (clear_user(u64_to_user_ptr(at), part))
+			return -EFAULT;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
 int spyre_query_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
 	struct spyre_device *sdev = to_spyre(drm);
@@ -191,9 +208,11 @@ int spyre_query_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_f
 	if (args->data) {
 		if (copy_to_user(u64_to_user_ptr(args->data), &q, n))
 			return -EFAULT;
-		if (args->size > size &&
-		    clear_user(u64_to_user_ptr(args->data + size), args->size - size))
-			return -EFAULT;
+		if (args->size > size) {
+			ret = clear_rest(args->data + size, args->size - size);
+			if (ret)
+				return ret;
+		}
 	}
 	args->size = size;
 	return 0;
