@@ -170,12 +170,14 @@ static void mbox_no_answer(struct kunit *test)
 static void mbox_slow(struct kunit *test)
 {
 	struct spyre_device *sdev = mbox_device(test);
-	struct heart heart = { .sdev = sdev };
+	struct heart *heart = kunit_kzalloc(test, sizeof(*heart), GFP_KERNEL);
 	unsigned long start = jiffies;
 
+	KUNIT_ASSERT_NOT_NULL(test, heart);
+	heart->sdev = sdev;
 	WRITE_ONCE(mbox_timeout_ms, DEADLINE_MS);
-	timer_setup_on_stack(&heart.timer, beat, 0);
-	mod_timer(&heart.timer, jiffies + 1);
+	timer_setup(&heart->timer, beat, 0);
+	mod_timer(&heart->timer, jiffies + 1);
 	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, spyre_mbox_try_id(sdev, SPYRE_MSG_QUEUE_DESTROY, 1, 0));
 	KUNIT_EXPECT_GE(test, jiffies - start, 5 * msecs_to_jiffies(DEADLINE_MS));
 	KUNIT_EXPECT_TRUE(test, sdev->mbox.up);
@@ -184,8 +186,7 @@ static void mbox_slow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EIO, spyre_mbox_id(sdev, SPYRE_MSG_QUEUE_DESTROY, 1, 0));
 	KUNIT_EXPECT_FALSE(test, sdev->mbox.up);
 	KUNIT_EXPECT_EQ(test, SPYRE_RUNG_FIRMWARE, sdev->reset.wanted);
-	timer_delete_sync(&heart.timer);
-	destroy_timer_on_stack(&heart.timer);
+	timer_delete_sync(&heart->timer);
 }
 
 /* The card takes no command: that has a deadline too. */
