@@ -15,19 +15,17 @@
 
 #include "conftest.h"
 
-/* Tells the operator's daemons that the card is off and a rebind may help. */
+/*
+ * Tells the operator's daemons that the card is off and what may help, the mildest first. It is the
+ * event that drm_dev_wedged_event() sends on kernels that have it, but as late as 7.3 that one
+ * follows drm->primary, and an accel device has none.
+ */
 static inline void spyre_compat_wedged(struct drm_device *drm)
 {
-#if defined(SPYRE_HAVE_WEDGED_3)
-	drm_dev_wedged_event(drm, DRM_WEDGE_RECOVERY_REBIND, NULL);
-#elif defined(SPYRE_HAVE_WEDGED_2)
-	drm_dev_wedged_event(drm, DRM_WEDGE_RECOVERY_REBIND);
-#else
-	char method[] = "WEDGED=rebind";
+	char method[] = "WEDGED=rebind,bus-reset";
 	char *envp[2] = { method, NULL };
 
 	kobject_uevent_env(&drm->accel->kdev->kobj, KOBJ_CHANGE, envp);
-#endif
 }
 
 /* A scheduler without a time limit of its own. */

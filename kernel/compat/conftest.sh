@@ -37,18 +37,6 @@ compiler="$*"
 	#include <linux/module.h>
 	MODULE_IMPORT_NS(DMA_BUF);
 	EOF
-	# drm_dev_wedged_event(dev, method)
-	probe SPYRE_HAVE_WEDGED_2 <<-'EOF'
-	#include <drm/drm_drv.h>
-	#include <drm/drm_device.h>
-	int f(struct drm_device *d) { return drm_dev_wedged_event(d, DRM_WEDGE_RECOVERY_REBIND); }
-	EOF
-	# drm_dev_wedged_event(dev, method, task info)
-	probe SPYRE_HAVE_WEDGED_3 <<-'EOF'
-	#include <drm/drm_drv.h>
-	#include <drm/drm_device.h>
-	int f(struct drm_device *d) { return drm_dev_wedged_event(d, DRM_WEDGE_RECOVERY_REBIND, NULL); }
-	EOF
 	# drm_sched_init(sched, args) and not a row of arguments
 	probe SPYRE_HAVE_SCHED_ARGS <<-'EOF'
 	#include <drm/gpu_scheduler.h>
