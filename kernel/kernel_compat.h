@@ -7,6 +7,7 @@
 
 #include <linux/device.h>
 #include <linux/kobject.h>
+#include <linux/rcupdate.h>
 
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
@@ -14,6 +15,10 @@
 #include <drm/gpu_scheduler.h>
 
 #include "conftest.h"
+
+#ifdef SPYRE_HAVE_DRM_RAS
+#include <drm/drm_ras.h>
+#endif
 
 /*
  * Tells the operator's daemons that the card is off and what may help, the mildest first. It is the
@@ -26,6 +31,43 @@ static inline void spyre_compat_wedged(struct drm_device *drm)
 	char *envp[2] = { method, NULL };
 
 	kobject_uevent_env(&drm->accel->kdev->kobj, KOBJ_CHANGE, envp);
+}
+
+#ifndef SPYRE_HAVE_DRM_RAS
+/* What of it the driver fills in, for kernels with nobody to register it with. */
+struct drm_ras_node {
+	const char *device_name;
+	const char *node_name;
+	int type;
+	struct {
+		u32 first;
+		u32 last;
+	} error_counter_range;
+	int (*query_error_counter)(struct drm_ras_node *node, u32 id, const char **name, u32 *val);
+};
+
+#define DRM_RAS_NODE_TYPE_ERROR_COUNTER	1
+
+static inline int drm_ras_node_register(struct drm_ras_node *node)
+{
+	return 0;
+}
+
+static inline void drm_ras_node_unregister(struct drm_ras_node *node)
+{
+}
+#endif
+
+/*
+ * After nodes were unregistered, before they and the code they call go. The core looks a node up
+ * and calls it under no lock, with no reference: only that it sleeps nowhere in between tells when
+ * it is through.
+ */
+static inline void spyre_compat_ras_drain(void)
+{
+#if defined(SPYRE_HAVE_DRM_RAS) && IS_ENABLED(CONFIG_DRM_RAS)
+	synchronize_rcu_tasks();
+#endif
 }
 
 /* A scheduler without a time limit of its own. */

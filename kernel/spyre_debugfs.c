@@ -70,6 +70,7 @@ static int show_counters(struct seq_file *m, void *unused)
 	for (v = 0; v < sdev->irq.vectors; v++)
 		seq_printf(m, "vector %u interrupts %d\n", v,
 			   atomic_read(&sdev->irq.vector[v].count));
+	spyre_ras_show(sdev, m);
 	return 0;
 }
 

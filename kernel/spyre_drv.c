@@ -464,6 +464,7 @@ static int spyre_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		goto err_boot;
 	spyre_hwmon_init(sdev);
+	spyre_ras_init(sdev);
 	spyre_debugfs_init(sdev);
 	pci_save_state(pdev);
 	drm_info(&sdev->drm,
@@ -488,6 +489,7 @@ static void spyre_remove(struct pci_dev *pdev)
 {
 	struct spyre_device *sdev = pci_get_drvdata(pdev);
 
+	spyre_ras_fini(sdev);
 	drm_dev_unplug(&sdev->drm);
 	spyre_stop(sdev);
 	spyre_irq_fini(sdev);

@@ -185,6 +185,8 @@ struct spyre_device {
 	struct spyre_reset reset;
 	/** @ras: every record */
 	struct spyre_ras_log ras;
+	/** @ras_counts: how many there were, by kind */
+	struct spyre_ras_counts ras_counts[SPYRE_RAS_KINDS];
 	/** @telemetry: sensors */
 	struct spyre_telemetry telemetry;
 

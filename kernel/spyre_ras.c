@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * RAS records. Each goes into the card's log and, if it has a context, into that context's own,
- * so that one user's errors push nobody else's out.
+ * so that one user's errors push nobody else's out. Errors are counted as well: a log forgets.
  */
 #include <linux/capability.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -27,6 +28,127 @@ void spyre_ras_log_fini(struct spyre_ras_log *log)
 	kvfree(log->records);
 	log->records = NULL;
 }
+
+/* --- Counters ------------------------------------------------------------------------------- */
+
+/*
+ * What is counted, and as which kinds. The index is the counter's number in netlink (error id):
+ * appended to, never reordered.
+ */
+static const struct {
+	u32 code;
+	u8 kinds;
+} counters[SPYRE_RAS_COUNTERS] = {
+	/* Whatever is not below. */
+	{ 0, BIT(SPYRE_RAS_CORRECTED) | BIT(SPYRE_RAS_UNCORRECTED) | BIT(SPYRE_RAS_JOB) },
+	{ SPYRE_RAS_SOFT_FAIL, BIT(SPYRE_RAS_UNCORRECTED) | BIT(SPYRE_RAS_JOB) },
+	{ SPYRE_RAS_UNSUPPORTED_MSG, BIT(SPYRE_RAS_UNCORRECTED) },
+	{ SPYRE_RAS_COMPUTE_HW, BIT(SPYRE_RAS_UNCORRECTED) },
+	{ SPYRE_RAS_BOOTADDR, BIT(SPYRE_RAS_JOB) },
+	{ SPYRE_RAS_MSG_TIMEOUT, BIT(SPYRE_RAS_UNCORRECTED) },
+	{ SPYRE_RAS_BAD_PROGRAM, BIT(SPYRE_RAS_JOB) },
+	{ SPYRE_RAS_DEADLOCK, BIT(SPYRE_RAS_JOB) },
+	{ SPYRE_RAS_WATCHDOG, BIT(SPYRE_RAS_JOB) },
+	{ SPYRE_RAS_QUEUE, BIT(SPYRE_RAS_JOB) },
+	{ SPYRE_RAS_MEM_CE, BIT(SPYRE_RAS_CORRECTED) },
+	{ SPYRE_RAS_MEM_UE, BIT(SPYRE_RAS_UNCORRECTED) },
+	{ SPYRE_RAS_CORE_UNAVAILABLE, BIT(SPYRE_RAS_UNCORRECTED) },
+	{ SPYRE_RAS_THERMAL, BIT(SPYRE_RAS_UNCORRECTED) },
+	{ SPYRE_RAS_TIMEOUT, BIT(SPYRE_RAS_JOB) },
+	{ SPYRE_RAS_FIRMWARE, BIT(SPYRE_RAS_UNCORRECTED) },
+};
+
+static const char * const kind_name[SPYRE_RAS_KINDS] = {
+	"correctable-errors", "uncorrectable-errors", "job-errors",
+};
+
+static void count(struct spyre_device *sdev, const struct drm_spyre_ras *rec)
+{
+	enum spyre_ras_kind kind = SPYRE_RAS_UNCORRECTED;
+	u32 i;
+
+	if (rec->category == SPYRE_CAT_SOFTWARE)
+		kind = SPYRE_RAS_JOB;
+	else if (rec->severity < SPYRE_SEV_ERROR)
+		kind = SPYRE_RAS_CORRECTED;
+	/* A deadlock fills several records; all but the first begin at a later unit. */
+	if (rec->code == SPYRE_RAS_DEADLOCK && rec->err_pc)
+		return;
+	for (i = ARRAY_SIZE(counters) - 1; i; i--)
+		if (counters[i].code == rec->code && counters[i].kinds & BIT(kind))
+			break;
+	atomic_inc(&sdev->ras_counts[kind].count[i]);
+}
+
+/*
+ * May be called until spyre_compat_ras_drain() is through, so it sleeps nowhere. A card that is
+ * away keeps its counts.
+ */
+static int query_counter(struct drm_ras_node *node, u32 id, const char **name, u32 *val)
+{
+	struct spyre_ras_counts *c = container_of(node, struct spyre_ras_counts, node);
+
+	/* Such a number is left out of the node's list. */
+	if (!(counters[id].kinds & BIT(c->kind)))
+		return -ENOENT;
+	*name = spyre_ras_name(counters[id].code);
+	*val = atomic_read(&c->count[id]);
+	return 0;
+}
+
+/* A card without counters in netlink is still a card. */
+void spyre_ras_init(struct spyre_device *sdev)
+{
+	u32 kind;
+	int ret;
+
+	for (kind = 0; kind < SPYRE_RAS_KINDS; kind++) {
+		struct spyre_ras_counts *c = &sdev->ras_counts[kind];
+
+		c->kind = kind;
+		c->node.device_name = pci_name(sdev->pdev);
+		c->node.node_name = kind_name[kind];
+		c->node.type = DRM_RAS_NODE_TYPE_ERROR_COUNTER;
+		c->node.error_counter_range.last = ARRAY_SIZE(counters) - 1;
+		c->node.query_error_counter = query_counter;
+		ret = drm_ras_node_register(&c->node);
+		c->listed = !ret;
+		if (ret)
+			drm_warn(&sdev->drm, "no counters of %s in netlink (%d)\n",
+				 kind_name[kind], ret);
+	}
+}
+
+void spyre_ras_fini(struct spyre_device *sdev)
+{
+	u32 kind;
+
+	for (kind = 0; kind < SPYRE_RAS_KINDS; kind++) {
+		struct spyre_ras_counts *c = &sdev->ras_counts[kind];
+
+		if (c->listed)
+			drm_ras_node_unregister(&c->node);
+		c->listed = false;
+	}
+	spyre_compat_ras_drain();
+}
+
+/* For debugfs: those that occurred. */
+void spyre_ras_show(struct spyre_device *sdev, struct seq_file *m)
+{
+	u32 kind, i;
+	int n;
+
+	for (kind = 0; kind < SPYRE_RAS_KINDS; kind++)
+		for (i = 0; i < ARRAY_SIZE(counters); i++) {
+			n = atomic_read(&sdev->ras_counts[kind].count[i]);
+			if (n)
+				seq_printf(m, "%s %s %u\n", kind_name[kind],
+					   spyre_ras_name(counters[i].code), n);
+		}
+}
+
+/* --- Records -------------------------------------------------------------------------------- */
 
 static void log_add(struct spyre_ras_log *log, struct drm_spyre_ras *rec)
 {
@@ -93,6 +215,7 @@ void spyre_ras_event(struct spyre_device *sdev, const struct spyre_msg_ras *msg)
 		spyre_ctx_put(ctx);
 	}
 	log_add(&sdev->ras, &rec);
+	count(sdev, &rec);
 	/* A context's own errors are its user's business; the card's are the operator's. */
 	if (!id && rec.severity >= SPYRE_SEV_ERROR)
 		drm_err(&sdev->drm, "RAS 0x%x (%s), address 0x%llx\n", rec.code,
@@ -120,6 +243,7 @@ void spyre_ras_own(struct spyre_device *sdev, struct spyre_ctx *ctx, u32 code, u
 	trace_spyre_ras(sdev->drm.dev, rec.code, rec.severity, ctx->id, rec.queue, rec.addr);
 	log_add(&ctx->ras, &rec);
 	log_add(&sdev->ras, &rec);
+	count(sdev, &rec);
 }
 
 /* Up to @room records after @after into @out; how many. */

@@ -37,6 +37,13 @@ compiler="$*"
 	#include <linux/module.h>
 	MODULE_IMPORT_NS(DMA_BUF);
 	EOF
+	# Error counters for netlink.
+	probe SPYRE_HAVE_DRM_RAS <<-'EOF'
+	#include <drm/drm_ras.h>
+	int q(struct drm_ras_node *n, u32 id, const char **name, u32 *val);
+	struct drm_ras_node n = { .error_counter_range = { 1, 2 }, .query_error_counter = q };
+	int f(void) { return drm_ras_node_register(&n); }
+	EOF
 	# drm_sched_init(sched, args) and not a row of arguments
 	probe SPYRE_HAVE_SCHED_ARGS <<-'EOF'
 	#include <drm/gpu_scheduler.h>

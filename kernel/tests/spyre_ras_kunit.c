@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RAS logs: rings that say what they lost.
+ * RAS logs: rings that say what they lost. Counters: what counts as what.
  */
 #include "spyre_kunit.h"
 
@@ -98,9 +98,89 @@ static void ras_goes_to_owner(struct kunit *test)
 	xa_erase(&ctx->queues, id);
 }
 
+static const struct ras_count_case {
+	const char *name;
+	u32 code, err_pc;
+	u16 category, severity;
+	enum spyre_ras_kind kind;
+	u32 id, added;
+} ras_count_cases[] = {
+	{ "corrected", SPYRE_RAS_MEM_CE, 0, SPYRE_CAT_HARDWARE, SPYRE_SEV_INFO,
+	  SPYRE_RAS_CORRECTED, 10, 1 },
+	{ "memory", SPYRE_RAS_MEM_UE, 0, SPYRE_CAT_HARDWARE, SPYRE_SEV_ERROR,
+	  SPYRE_RAS_UNCORRECTED, 11, 1 },
+	{ "firmware", SPYRE_RAS_FIRMWARE, 0, SPYRE_CAT_FIRMWARE, SPYRE_SEV_ERROR,
+	  SPYRE_RAS_UNCORRECTED, 15, 1 },
+	{ "a block of hardware's fault", SPYRE_RAS_SOFT_FAIL, 0, SPYRE_CAT_HARDWARE,
+	  SPYRE_SEV_ERROR, SPYRE_RAS_UNCORRECTED, 1, 1 },
+	{ "a block of software's fault", SPYRE_RAS_SOFT_FAIL, 0, SPYRE_CAT_SOFTWARE,
+	  SPYRE_SEV_WARNING, SPYRE_RAS_JOB, 1, 1 },
+	{ "deadlock", SPYRE_RAS_DEADLOCK, 0, SPYRE_CAT_SOFTWARE, SPYRE_SEV_ERROR,
+	  SPYRE_RAS_JOB, 7, 1 },
+	{ "its second record", SPYRE_RAS_DEADLOCK, 4, SPYRE_CAT_SOFTWARE, SPYRE_SEV_ERROR,
+	  SPYRE_RAS_JOB, 7, 0 },
+	{ "unknown code", 0x1234, 0, SPYRE_CAT_HARDWARE, SPYRE_SEV_FATAL,
+	  SPYRE_RAS_UNCORRECTED, 0, 1 },
+	{ "unknown category", 0x1234, 0, 99, SPYRE_SEV_INFO, SPYRE_RAS_CORRECTED, 0, 1 },
+	{ "known code, odd kind", SPYRE_RAS_MEM_CE, 0, SPYRE_CAT_SOFTWARE, SPYRE_SEV_INFO,
+	  SPYRE_RAS_JOB, 0, 1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(ras_count, ras_count_cases, name);
+
+/* It is seen where it belongs and nowhere else, by its number and under its name. */
+static void ras_counts(struct kunit *test)
+{
+	const struct ras_count_case *c = test->param_value;
+	struct spyre_device *sdev = spyre_kunit_device(test);
+	struct spyre_msg_ras msg = {
+		.code = cpu_to_le32(c->code),
+		.err_pc = cpu_to_le32(c->err_pc),
+		.category = cpu_to_le16(c->category),
+		.severity = cpu_to_le16(c->severity),
+	};
+	u32 kind, id, val, sum = 0;
+	const char *name;
+	int ret;
+
+	spyre_ras_event(sdev, &msg);
+	for (kind = 0; kind < SPYRE_RAS_KINDS; kind++) {
+		sdev->ras_counts[kind].kind = kind;
+		for (id = 0; id < SPYRE_RAS_COUNTERS; id++) {
+			ret = query_counter(&sdev->ras_counts[kind].node, id, &name, &val);
+			if (ret) {
+				KUNIT_EXPECT_EQ(test, -ENOENT, ret);
+				continue;
+			}
+			sum += val;
+			if (kind == c->kind && id == c->id) {
+				KUNIT_EXPECT_EQ(test, c->added, val);
+				KUNIT_EXPECT_STREQ(test, name,
+						   spyre_ras_name(id ? c->code : 0));
+			}
+		}
+	}
+	KUNIT_EXPECT_EQ(test, c->added, sum);
+}
+
+/* No code has two numbers, and each has a name. */
+static void ras_numbers(struct kunit *test)
+{
+	u32 i, j;
+
+	for (i = 1; i < SPYRE_RAS_COUNTERS; i++) {
+		KUNIT_EXPECT_NE(test, 0, counters[i].kinds);
+		KUNIT_EXPECT_STRNEQ(test, spyre_ras_name(0), spyre_ras_name(counters[i].code));
+		for (j = 1; j < i; j++)
+			KUNIT_EXPECT_NE(test, counters[j].code, counters[i].code);
+	}
+}
+
 static struct kunit_case ras_cases[] = {
 	KUNIT_CASE_PARAM(ras_reads, ras_read_gen_params),
 	KUNIT_CASE(ras_goes_to_owner),
+	KUNIT_CASE_PARAM(ras_counts, ras_count_gen_params),
+	KUNIT_CASE(ras_numbers),
 	{}
 };
 

@@ -1015,8 +1015,10 @@ static int wedged(int s, char *how, size_t size)
 /* Reset upon reset helps nobody: the card is turned off, who watches is told, a bind helps. */
 TEST_F_TIMEOUT(fault, reset_storm, 120)
 {
-	int i, events = uevents();
+	int i, n, events = uevents();
+	struct ras_counter c[32];
 	char how[64];
+	int64_t node;
 	uint32_t h;
 
 	ASSERT_GE(events, 0);
@@ -1027,6 +1029,13 @@ TEST_F_TIMEOUT(fault, reset_storm, 120)
 	EXPECT_TRUE(log_has("card is off"));
 	EXPECT_EQ(1, wedged(events, how, sizeof(how)));
 	EXPECT_STREQ("rebind,bus-reset", how);
+	/* What is known of it stays known. */
+	node = ras_node("uncorrectable-errors");
+	if (node != -EOPNOTSUPP) {
+		ASSERT_GE(node, 0);
+		n = ras_counters(node, c, 32);
+		EXPECT_TRUE(n > 0 && n <= 32);
+	}
 	EXPECT_EQ(-ENODEV, bo_create(self->fd, 4096, DRM_SPYRE_BO_HOST, &h));
 	EXPECT_EQ(SPYRE_QUEUE_LOST, self->q.status->state);
 	EXPECT_EQ(-ENODEV, card_works());

@@ -580,6 +580,49 @@ TEST_F(life, killed_while_waiting)
 	EXPECT_EQ(0, back_to_baseline(&self->base));
 }
 
+static void *read_counters(void *stop)
+{
+	struct ras_counter c[32];
+	int64_t node;
+
+	while (!__atomic_load_n((int *)stop, __ATOMIC_RELAXED)) {
+		node = ras_node("job-errors");
+		if (node >= 0)
+			ras_counters(node, c, 32);
+	}
+	return NULL;
+}
+
+/* Netlink's counters are the bound card's, whoever reads them when it is unbound. */
+TEST_F_TIMEOUT(life, counters_go_with_the_driver, 120)
+{
+	struct ras_counter c[32];
+	int64_t old, node;
+	pthread_t thread;
+	int i, n, stop = 0;
+
+	old = ras_node("job-errors");
+	if (old == -EOPNOTSUPP)
+		SKIP(return, "this kernel has no netlink family drm-ras");
+	ASSERT_GE(old, 0);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, read_counters, &stop));
+	for (i = 0; i < 3; i++) {
+		usleep(100000);
+		ASSERT_EQ(0, driver_file("unbind"));
+		EXPECT_EQ(-ENOENT, ras_counters(old, c, 32));
+		ASSERT_EQ(0, driver_file("bind"));
+		node = ras_node("job-errors");
+		ASSERT_GE(node, 0);
+		n = ras_counters(node, c, 32);
+		ASSERT_GT(n, 0);
+		while (n--)
+			EXPECT_EQ(0, c[n].value);
+		old = node;
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+
 TEST_F(life, rmmod_with_open_file)
 {
 	ASSERT_EQ(-1, syscall(SYS_delete_module, "spyre", O_NONBLOCK));

@@ -508,6 +508,83 @@ TEST_F(queue, compute)
 }
 
 /* A program writes where its context may only read. */
+#define DEADLOCK	"RAS::CBRB::Deadlock"
+#define SOFT_FAIL	"RAS::CBRB::ControlBlockSoftFail"
+
+static const char * const error_kinds[] = { "correctable-errors", "uncorrectable-errors", "job-errors" };
+
+static int of_the_card(void)
+{
+	return errors_counted(error_kinds[0], NULL) + errors_counted(error_kinds[1], NULL);
+}
+
+/* Each counts once, as a program's error and as nothing else. */
+TEST_F(queue, errors_are_counted)
+{
+	int deadlocks = errors_counted("job-errors", DEADLOCK), faults = errors_counted("job-errors", SOFT_FAIL);
+	int others = of_the_card(), i;
+	struct spyre_cb job, fault = cb_fill(5 * SPYRE_SEGMENT_SIZE, 4096, 1);
+
+	ASSERT_GE(deadlocks, 0);
+	ASSERT_GE(faults, 0);
+	ASSERT_GE(others, 0);
+	ASSERT_EQ(0, job_load(self->fd, &self->q, JOB_DEADLOCK, NULL, &job));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(SPYRE_ERR_DEADLOCK, expect_error(&self->q, &job));
+		ASSERT_EQ(0, reset(&self->q));
+	}
+	ASSERT_EQ(SPYRE_ERR_FAULT, expect_error(&self->q, &fault));
+	ASSERT_EQ(0, reset(&self->q));
+	/* Records of the card come in order, so the last one says that all are here. */
+	for (i = 0; i < WAIT_MS / 10 && errors_counted("job-errors", SOFT_FAIL) == faults; i++)
+		usleep(10000);
+	EXPECT_EQ(deadlocks + 2, errors_counted("job-errors", DEADLOCK));
+	EXPECT_EQ(faults + 1, errors_counted("job-errors", SOFT_FAIL));
+	EXPECT_EQ(others, of_the_card());
+}
+
+static int value_of(const struct ras_counter *c, int n, const char *name)
+{
+	while (n--)
+		if (!strcmp(c[n].name, name))
+			return c[n].value;
+	return -1;
+}
+
+/* The kernel's counters are the driver's, each under the kind it can be of. */
+TEST_F(queue, errors_in_netlink)
+{
+	int deadlocks = errors_counted("job-errors", DEADLOCK), n, i, k;
+	struct ras_counter c[32], one;
+	struct spyre_cb job;
+	int64_t node;
+
+	if (ras_node(error_kinds[0]) == -EOPNOTSUPP)
+		SKIP(return, "this kernel has no netlink family drm-ras");
+	ASSERT_EQ(0, job_load(self->fd, &self->q, JOB_DEADLOCK, NULL, &job));
+	ASSERT_EQ(SPYRE_ERR_DEADLOCK, expect_error(&self->q, &job));
+	for (i = 0; i < WAIT_MS / 10 && errors_counted("job-errors", DEADLOCK) == deadlocks; i++)
+		usleep(10000);
+	for (k = 0; k < 3; k++) {
+		node = ras_node(error_kinds[k]);
+		ASSERT_GE(node, 0);
+		n = ras_counters(node, c, 32);
+		ASSERT_GT(n, 0);
+		ASSERT_LE(n, 32);
+		for (i = 0; i < n; i++) {
+			EXPECT_EQ(errors_counted(error_kinds[k], c[i].name), c[i].value);
+			/* By itself it is the same. */
+			ASSERT_EQ(0, ras_counter(node, c[i].id, &one));
+			EXPECT_EQ(c[i].id, one.id);
+			EXPECT_EQ(c[i].value, one.value);
+			EXPECT_STREQ(c[i].name, one.name);
+		}
+		EXPECT_EQ(k == 2 ? deadlocks + 1 : -1, value_of(c, n, DEADLOCK));
+		EXPECT_EQ(k == 0, value_of(c, n, "RAS::MEM::Corrected") >= 0);
+		EXPECT_EQ(k == 1, value_of(c, n, "RAS::MEM::Uncorrected") >= 0);
+	}
+}
+
 TEST_F(queue, program_and_readonly_binding)
 {
 	uint64_t at[2] = { self->dmva };

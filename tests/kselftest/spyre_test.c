@@ -12,12 +12,15 @@
 #include <sys/klog.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
 #include <linux/sync_file.h>
 
 #include <drm.h>
@@ -699,6 +702,213 @@ struct spyre_cb cb_plain(struct spyre_cb cb)
 	cb.flags &= ~(SPYRE_CB_F_RESPONSE | SPYRE_CB_F_INTERRUPT);
 	return cb;
 }
+
+int errors_counted(const char *kind, const char *name)
+{
+	char buf[8192], *line, *rest = buf, k[64], n[64];
+	unsigned int value;
+	int sum = 0, ret;
+
+	ret = read_file(debugfs_path("counters"), buf, sizeof(buf));
+	if (ret)
+		return ret;
+	while ((line = strsep(&rest, "\n")))
+		if (sscanf(line, "%63s %63s %u", k, n, &value) == 3 && !strcmp(k, kind) &&
+		    (!name || !strcmp(n, name)))
+			sum += value;
+	return sum;
+}
+
+/* --- Netlink ---------------------------------------------------------------------------------- */
+
+/* drm/drm_ras.h of newer kernels. */
+enum { RAS_LIST_NODES = 1, RAS_GET_ERROR_COUNTER };
+enum { RAS_NODE_ID = 1, RAS_DEVICE_NAME, RAS_NODE_NAME };
+enum { RAS_COUNTER_NODE = 1, RAS_COUNTER_ID, RAS_COUNTER_NAME, RAS_COUNTER_VALUE };
+
+struct request {
+	struct nlmsghdr h;
+	struct genlmsghdr g;
+	char attrs[128];
+};
+
+static struct request request(uint16_t family, uint8_t cmd, uint16_t flags)
+{
+	return (struct request){
+		.h = { .nlmsg_len = NLMSG_LENGTH(GENL_HDRLEN), .nlmsg_type = family,
+		       .nlmsg_flags = NLM_F_REQUEST | flags },
+		.g = { .cmd = cmd, .version = 1 },
+	};
+}
+
+static void attr_put(struct request *r, uint16_t type, const void *data, uint16_t len)
+{
+	struct nlattr *a = (void *)((char *)r + r->h.nlmsg_len);
+
+	a->nla_type = type;
+	a->nla_len = NLA_HDRLEN + len;
+	memcpy((char *)a + NLA_HDRLEN, data, len);
+	r->h.nlmsg_len += NLA_ALIGN(a->nla_len);
+}
+
+/* Its data, of at least so many bytes, or NULL. */
+static const void *attr_get(const struct nlmsghdr *h, uint16_t type, size_t len)
+{
+	size_t at = NLMSG_LENGTH(GENL_HDRLEN);
+
+	while (at + NLA_HDRLEN <= h->nlmsg_len) {
+		const struct nlattr *a = (const void *)((const char *)h + at);
+
+		if (a->nla_len < NLA_HDRLEN || at + a->nla_len > h->nlmsg_len)
+			break;
+		if ((a->nla_type & NLA_TYPE_MASK) == type && a->nla_len >= NLA_HDRLEN + len)
+			return (const char *)a + NLA_HDRLEN;
+		at += NLA_ALIGN(a->nla_len);
+	}
+	return NULL;
+}
+
+static uint32_t attr_u32(const struct nlmsghdr *h, uint16_t type)
+{
+	const uint32_t *v = attr_get(h, type, sizeof(*v));
+
+	return v ? *v : UINT32_MAX;
+}
+
+static const char *attr_text(const struct nlmsghdr *h, uint16_t type)
+{
+	const char *s = attr_get(h, type, 1);
+
+	return s ? s : "";
+}
+
+/* Calls each() for every answer. 0, or -errno as the kernel says it. */
+static int ask(const struct request *r, void (*each)(const struct nlmsghdr *h, void *arg), void *arg)
+{
+	_Alignas(struct nlmsghdr) char buf[32768];
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	struct timeval limit = { .tv_sec = WAIT_MS / 1000 };
+	int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC), ret = 1;
+	const struct nlmsghdr *h;
+	ssize_t n;
+
+	if (s < 0)
+		return -errno;
+	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (sendto(s, r, r->h.nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
+		ret = -errno;
+	while (ret > 0) {
+		n = recv(s, buf, sizeof(buf), 0);
+		if (n < 0) {
+			ret = -errno;
+			break;
+		}
+		for (h = (void *)buf; ret > 0 && NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
+			if (h->nlmsg_type == NLMSG_ERROR || h->nlmsg_type == NLMSG_DONE) {
+				ret = h->nlmsg_len >= NLMSG_LENGTH(sizeof(int)) ? *(int *)NLMSG_DATA(h) : 0;
+				continue;
+			}
+			each(h, arg);
+			if (!(h->nlmsg_flags & NLM_F_MULTI))
+				ret = 0;
+		}
+	}
+	close(s);
+	return ret;
+}
+
+static void get_family(const struct nlmsghdr *h, void *arg)
+{
+	const uint16_t *v = attr_get(h, CTRL_ATTR_FAMILY_ID, sizeof(*v));
+
+	if (v)
+		*(int *)arg = *v;
+}
+
+static int ras_family(void)
+{
+	struct request r = request(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 0);
+	int family = -EOPNOTSUPP, ret;
+
+	attr_put(&r, CTRL_ATTR_FAMILY_NAME, "drm-ras", sizeof("drm-ras"));
+	ret = ask(&r, get_family, &family);
+	return ret && ret != -ENOENT ? ret : family;
+}
+
+struct node_wanted {
+	const char *kind;
+	int64_t id;
+};
+
+static void get_node(const struct nlmsghdr *h, void *arg)
+{
+	struct node_wanted *w = arg;
+
+	if (!strcmp(attr_text(h, RAS_DEVICE_NAME), card_pci()) &&
+	    !strcmp(attr_text(h, RAS_NODE_NAME), w->kind))
+		w->id = attr_u32(h, RAS_NODE_ID);
+}
+
+int64_t ras_node(const char *kind)
+{
+	struct node_wanted w = { .kind = kind, .id = -ENOENT };
+	struct request r;
+	int ret = ras_family();
+
+	if (ret < 0)
+		return ret;
+	r = request(ret, RAS_LIST_NODES, NLM_F_DUMP);
+	ret = ask(&r, get_node, &w);
+	return ret ? ret : w.id;
+}
+
+struct counters_wanted {
+	struct ras_counter *out;
+	unsigned int room, n;
+};
+
+static void get_counter(const struct nlmsghdr *h, void *arg)
+{
+	struct counters_wanted *w = arg;
+	struct ras_counter *c = &w->out[w->n];
+
+	if (w->n++ >= w->room)
+		return;
+	c->id = attr_u32(h, RAS_COUNTER_ID);
+	c->value = attr_u32(h, RAS_COUNTER_VALUE);
+	snprintf(c->name, sizeof(c->name), "%s", attr_text(h, RAS_COUNTER_NAME));
+}
+
+int ras_counters(uint32_t node, struct ras_counter *out, unsigned int room)
+{
+	struct counters_wanted w = { .out = out, .room = room };
+	struct request r;
+	int ret = ras_family();
+
+	if (ret < 0)
+		return ret;
+	r = request(ret, RAS_GET_ERROR_COUNTER, NLM_F_DUMP);
+	attr_put(&r, RAS_COUNTER_NODE, &node, sizeof(node));
+	ret = ask(&r, get_counter, &w);
+	return ret ? ret : (int)w.n;
+}
+
+int ras_counter(uint32_t node, uint32_t id, struct ras_counter *out)
+{
+	struct counters_wanted w = { .out = out, .room = 1 };
+	struct request r;
+	int ret = ras_family();
+
+	if (ret < 0)
+		return ret;
+	r = request(ret, RAS_GET_ERROR_COUNTER, 0);
+	attr_put(&r, RAS_COUNTER_NODE, &node, sizeof(node));
+	attr_put(&r, RAS_COUNTER_ID, &id, sizeof(id));
+	ret = ask(&r, get_counter, &w);
+	return ret ? ret : w.n == 1 ? 0 : -EPROTO;
+}
+
+/* --- Cgroups ---------------------------------------------------------------------------------- */
 
 int cgroup_controller(const char *name)
 {

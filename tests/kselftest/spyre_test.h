@@ -153,6 +153,23 @@ int module_unload(void);
 /* Waits until the thread of this process that puts its id into tid sleeps in an ioctl. 0 or -ETIME. */
 int thread_sleeps(const int *tid);
 
+/*
+ * Errors that the driver has counted since the card was bound, of a kind ("job-errors") and by the name of a RAS
+ * record; NULL: of all names. From debugfs. 0 or more, or -errno.
+ */
+int errors_counted(const char *kind, const char *name);
+
+struct ras_counter {
+	uint32_t id, value;
+	char name[64];
+};
+
+/* The card's node of that kind in the kernel's netlink family drm-ras: its id, -EOPNOTSUPP no such family, or -errno. */
+int64_t ras_node(const char *kind);
+/* The counters of a node: how many, or -errno. */
+int ras_counters(uint32_t node, struct ras_counter *out, unsigned int room);
+/* One of them by its id: 0 or -errno. */
+int ras_counter(uint32_t node, uint32_t id, struct ras_counter *out);
 #define CGROUPS	"/sys/fs/cgroup"
 /* The one cgroup that tests use; who writes 0 into its cgroup.procs is in it. */
 #define CGROUP	CGROUPS "/spyre-test"
