@@ -16,6 +16,9 @@
 
 #include "conftest.h"
 
+#ifdef SPYRE_HAVE_DMEM
+#include <linux/cgroup_dmem.h>
+#endif
 #ifdef SPYRE_HAVE_DRM_RAS
 #include <drm/drm_ras.h>
 #endif
@@ -31,6 +34,53 @@ static inline void spyre_compat_wedged(struct drm_device *drm)
 	char *envp[2] = { method, NULL };
 
 	kobject_uevent_env(&drm->accel->kdev->kobj, KOBJ_CHANGE, envp);
+}
+
+/*
+ * Device memory as cgroups account it (dmem). Where a kernel has none of it nothing is registered,
+ * and charging succeeds with no pool.
+ */
+struct dmem_cgroup_region;
+struct dmem_cgroup_pool_state;
+
+/* A region, NULL where nothing is accounted, or an error. */
+static inline struct dmem_cgroup_region *spyre_compat_dmem_register(struct drm_device *drm,
+								    const char *name, u64 size)
+{
+#ifdef SPYRE_HAVE_DMEM
+	const struct dmem_cgroup_init init = { .size = size };
+
+	return dmem_cgroup_register_region(&init, "drm/%s/%s", drm->unique, name);
+#else
+	return NULL;
+#endif
+}
+
+static inline void spyre_compat_dmem_unregister(struct dmem_cgroup_region *region)
+{
+#ifdef SPYRE_HAVE_DMEM
+	dmem_cgroup_unregister_region(region);
+#endif
+}
+
+/* -EAGAIN: a cgroup of the caller is full. */
+static inline int spyre_compat_dmem_charge(struct dmem_cgroup_region *region, u64 size,
+					   struct dmem_cgroup_pool_state **pool)
+{
+	*pool = NULL;
+#ifdef SPYRE_HAVE_DMEM
+	if (region)
+		return dmem_cgroup_try_charge(region, size, pool, NULL);
+#endif
+	return 0;
+}
+
+/* pool: what was charged, or NULL; good after the region is gone, too */
+static inline void spyre_compat_dmem_uncharge(struct dmem_cgroup_pool_state *pool, u64 size)
+{
+#ifdef SPYRE_HAVE_DMEM
+	dmem_cgroup_uncharge(pool, size);
+#endif
 }
 
 #ifndef SPYRE_HAVE_DRM_RAS

@@ -396,6 +396,7 @@ static void spyre_stop(struct spyre_device *sdev)
 	spyre_peers_revoke(sdev);
 	spyre_submits_fini(sdev);
 	disable_delayed_work_sync(&sdev->mem.scrub_work);
+	spyre_mem_unlist(sdev);
 	spyre_bos_off_bus(sdev);
 }
 
@@ -460,7 +461,9 @@ static int spyre_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		goto err_boot;
 	spyre_mem_all_dirty(sdev);
-	ret = drm_dev_register(&sdev->drm, 0);
+	ret = spyre_mem_list(sdev);
+	if (!ret)
+		ret = drm_dev_register(&sdev->drm, 0);
 	if (ret)
 		goto err_boot;
 	spyre_hwmon_init(sdev);

@@ -16,6 +16,7 @@
 
 #include <drm/drm_vma_manager.h>
 
+#include "kernel_compat.h"
 #include "spyre_ctx.h"
 #include "spyre_dmabuf.h"
 #include "spyre_drv.h"
@@ -295,6 +296,7 @@ static void bo_free(struct drm_gem_object *obj)
 		host_free(sdev, bo);
 	if (bo->ndev_pages)
 		spyre_mem_free(sdev, bo->dev_pages, bo->ndev_pages, bo->gen);
+	spyre_compat_dmem_uncharge(bo->pool, bo->base.size);
 	if (bo->dummy)
 		__free_page(bo->dummy);
 	kvfree(bo->dev_pages);
@@ -554,7 +556,9 @@ static struct spyre_bo *bo_create_device(struct spyre_device *sdev, u64 size, bo
 	bo->flags = DRM_SPYRE_BO_DEVICE | (mappable ? DRM_SPYRE_BO_MAPPABLE : 0);
 	pages = kvmalloc_array(n, sizeof(*pages), GFP_KERNEL_ACCOUNT);
 	bo->dev_pages = pages;
-	ret = pages ? spyre_mem_alloc(sdev, n, mappable, pages, &bo->gen) : -ENOMEM;
+	ret = pages ? spyre_mem_charge(sdev, size, &bo->pool) : -ENOMEM;
+	if (!ret)
+		ret = spyre_mem_alloc(sdev, n, mappable, pages, &bo->gen);
 	if (ret) {
 		spyre_bo_put(bo);
 		return ERR_PTR(ret);

@@ -7,6 +7,7 @@
 
 #include <drm/drm_gem.h>
 
+struct dmem_cgroup_pool_state;
 struct spyre_ctx;
 struct spyre_device;
 struct spyre_file;
@@ -44,6 +45,7 @@ struct spyre_chunk {
  * @dev_pages: device memory, numbers of 2 MiB pages
  * @ndev_pages: of them
  * @gen: generation of @dev_pages, see &spyre_mem.gen
+ * @pool: what device memory is charged to, NULL: nothing
  * @db_page: doorbell page
  * @revoked: the doorbell is another queue's by now; under &spyre_device.mmio_sem
  * @waitq: who waits for words in it
@@ -74,6 +76,7 @@ struct spyre_bo {
 	u32 *dev_pages;
 	u32 ndev_pages;
 	u32 gen;
+	struct dmem_cgroup_pool_state *pool;
 	u32 db_page;
 	bool revoked;
 	wait_queue_head_t waitq;

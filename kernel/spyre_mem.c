@@ -16,6 +16,7 @@
 
 #include <drm/drm_managed.h>
 
+#include "kernel_compat.h"
 #include "spyre_ctx.h"
 #include "spyre_drv.h"
 #include "spyre_kctx.h"
@@ -237,6 +238,53 @@ void spyre_mem_lost(struct spyre_device *sdev)
 	m->scrubbing = 0;
 	WRITE_ONCE(m->gen, m->gen + 1);
 	mutex_unlock(&m->lock);
+}
+
+/* Before the first user: cgroups can limit what is given out. The name is that of fdinfo. */
+int spyre_mem_list(struct spyre_device *sdev)
+{
+	struct spyre_mem *m = &sdev->mem;
+	struct dmem_cgroup_region *region;
+
+	region = spyre_compat_dmem_register(&sdev->drm, "device",
+					    (u64)(m->end - m->first) << SPYRE_PAGE_SHIFT);
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	m->region = region;
+	return 0;
+}
+
+/*
+ * After the last one who could charge. Buffers that are left keep what they hang on. Not with the
+ * last reference on the device: the card may be bound again before, and have the same name.
+ */
+void spyre_mem_unlist(struct spyre_device *sdev)
+{
+	spyre_compat_dmem_unregister(sdev->mem.region);
+	sdev->mem.region = NULL;
+}
+
+/**
+ * spyre_mem_charge - count device memory in the caller's cgroup
+ * @sdev: card
+ * @size: bytes
+ * @pool: out, NULL or what it was charged to, to be uncharged when the memory is freed
+ *
+ * Context: the caller holds reset_sem for reading.
+ * Return: 0, -ENOSPC where a cgroup has no room for it, or -ENOMEM.
+ */
+int spyre_mem_charge(struct spyre_device *sdev, u64 size, struct dmem_cgroup_pool_state **pool)
+{
+	int ret = spyre_compat_dmem_charge(sdev->mem.region, size, pool);
+
+	/* Nothing will be given back by itself, and ioctls that return EAGAIN are issued again. */
+	if (ret == -EAGAIN) {
+		drm_dbg(&sdev->drm,
+			"limit of device memory of a cgroup (dmem.max) exceeded: %llu MiB more wanted\n",
+			size >> 20);
+		return -ENOSPC;
+	}
+	return ret;
 }
 
 #ifdef SPYRE_KUNIT

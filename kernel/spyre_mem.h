@@ -6,6 +6,8 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
+struct dmem_cgroup_pool_state;
+struct dmem_cgroup_region;
 struct spyre_device;
 
 /**
@@ -24,6 +26,7 @@ struct spyre_device;
  * @scrubbed: pages scrubbed since probe
  * @scrub_lock: one scrub at a time
  * @scrub_work: scrubs in the background what was freed
+ * @region: what cgroups know it by, or NULL; written by probe and removal
  */
 struct spyre_mem {
 	struct mutex lock;	/* see above */
@@ -40,6 +43,7 @@ struct spyre_mem {
 	u64 scrubbed;
 	struct mutex scrub_lock;	/* see above */
 	struct delayed_work scrub_work;
+	struct dmem_cgroup_region *region;
 };
 
 int spyre_mem_init(struct spyre_device *sdev);
@@ -47,5 +51,8 @@ int spyre_mem_alloc(struct spyre_device *sdev, u32 n, bool mappable, u32 *pages,
 void spyre_mem_free(struct spyre_device *sdev, const u32 *pages, u32 n, u32 gen);
 void spyre_mem_all_dirty(struct spyre_device *sdev);
 void spyre_mem_lost(struct spyre_device *sdev);
+int spyre_mem_list(struct spyre_device *sdev);
+void spyre_mem_unlist(struct spyre_device *sdev);
+int spyre_mem_charge(struct spyre_device *sdev, u64 size, struct dmem_cgroup_pool_state **pool);
 
 #endif

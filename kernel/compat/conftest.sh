@@ -37,6 +37,12 @@ compiler="$*"
 	#include <linux/module.h>
 	MODULE_IMPORT_NS(DMA_BUF);
 	EOF
+	# Device memory counts in cgroups, and regions of it are described by a struct.
+	probe SPYRE_HAVE_DMEM <<-'EOF'
+	#include <linux/cgroup_dmem.h>
+	struct dmem_cgroup_region *f(const struct dmem_cgroup_init *i) { return dmem_cgroup_register_region(i, "x"); }
+	int g(struct dmem_cgroup_region *r, struct dmem_cgroup_pool_state **p) { return dmem_cgroup_try_charge(r, 1, p, 0); }
+	EOF
 	# Error counters for netlink.
 	probe SPYRE_HAVE_DRM_RAS <<-'EOF'
 	#include <drm/drm_ras.h>

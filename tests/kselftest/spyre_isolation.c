@@ -1380,4 +1380,76 @@ TEST_F_TIMEOUT(iso, memory_of_a_cgroup, 120)
 	VICTIM_IS_WELL();
 }
 
+#define DMEM	(16 * MB)
+
+/* Has its limit and not a page more, whatever memory it asks for; what it holds at the end the kernel takes. */
+static int fill_dmem(const struct target *t)
+{
+	uint32_t h[16], more;
+	int fd = card_open(), n;
+
+	(void)t;
+	MUST(fd >= 0);
+	MUST(bo_create(fd, DMEM + PAGE2M, DRM_SPYRE_BO_DEVICE, &more) == -ENOSPC);
+	MUST(dmem_read(CGROUP, "current") == 0);
+	for (n = 0; n < (int)(DMEM / PAGE2M); n++) {
+		/* Charged by pages. */
+		MUST(!bo_create(fd, 4096, DRM_SPYRE_BO_DEVICE | (n % 2 ? DRM_SPYRE_BO_MAPPABLE : 0), &h[n]));
+		MUST(dmem_read(CGROUP, "current") == (int64_t)((n + 1) * PAGE2M));
+	}
+	MUST(memory_info(fd).largest_free > DMEM);
+	MUST(bo_create(fd, 1, DRM_SPYRE_BO_DEVICE, &more) == -ENOSPC);
+	MUST(bo_create(fd, 1, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &more) == -ENOSPC);
+	MUST(!bo_create(fd, MB, DRM_SPYRE_BO_HOST, &more));
+	MUST(!bo_close(fd, h[3]));
+	MUST(dmem_read(CGROUP, "current") == (int64_t)(DMEM - PAGE2M));
+	MUST(!bo_create(fd, PAGE2M, DRM_SPYRE_BO_DEVICE, &more));
+	return 0;
+}
+
+/* The cgroup has room for what the card has not, as the victim has some of it: nothing stays charged. */
+static int want_all(const struct target *t)
+{
+	uint32_t h;
+	int fd = card_open();
+
+	(void)t;
+	MUST(fd >= 0);
+	MUST(bo_create(fd, memory_info(fd).total, DRM_SPYRE_BO_DEVICE, &h) == -ENOSPC);
+	MUST(dmem_read(CGROUP, "current") == 0);
+	MUST(dmem_read(CGROUP, "peak") > (int64_t)DMEM);
+	return 0;
+}
+
+TEST_F_TIMEOUT(iso, device_memory_of_a_cgroup, 120)
+{
+	int64_t total = dmem_read(CGROUPS, "capacity");
+	uint32_t h;
+	pid_t pid;
+	int i, n;
+
+	if (total == -EOPNOTSUPP)
+		SKIP(return, "cgroups of this kernel do not count device memory (dmem)");
+	EXPECT_EQ(memory_info(self->fd).total, total);
+	ASSERT_EQ(0, open_node());
+	ASSERT_EQ(0, cgroup_new("dmem"));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, dmem_limit(CGROUP, i ? total : DMEM));
+		ASSERT_EQ(0, write_file(CGROUP "/cgroup.procs", "0"));
+		pid = start(i ? want_all : fill_dmem, &self->t, UID_A);
+		ASSERT_EQ(0, write_file(CGROUPS "/cgroup.procs", "0"));
+		EXPECT_EQ(0, end(pid));
+		/* The last reference on its file may go a moment later. */
+		for (n = 0; n < 100 * slower() && dmem_read(CGROUP, "current"); n++)
+			usleep(50000);
+		EXPECT_EQ(0, dmem_read(CGROUP, "current"));
+		if (!i)
+			EXPECT_EQ(DMEM, dmem_read(CGROUP, "peak"));
+	}
+	/* Who is not in it has what there is. */
+	EXPECT_EQ(0, bo_create(self->fd, 2 * DMEM, DRM_SPYRE_BO_DEVICE, &h));
+	EXPECT_EQ(0, rmdir(CGROUP));
+	VICTIM_IS_WELL();
+}
+
 TEST_HARNESS_MAIN

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -621,6 +622,43 @@ TEST_F_TIMEOUT(life, counters_go_with_the_driver, 120)
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
+}
+
+
+/* What a cgroup is charged for outlives the card's name there, and the card that is bound next owes nothing. */
+TEST_F_TIMEOUT(life, unbind_with_charged_memory, 120)
+{
+	int64_t total = dmem_read(CGROUPS, "capacity");
+	uint32_t h;
+	int fd;
+
+	if (total == -EOPNOTSUPP)
+		SKIP(return, "cgroups of this kernel do not count device memory (dmem)");
+	ASSERT_EQ(memory_info(self->fd).total, total);
+	ASSERT_EQ(0, cgroup_new("dmem"));
+	ASSERT_EQ(0, dmem_limit(CGROUP, 4 * PAGE2M));
+	ASSERT_EQ(0, write_file(CGROUP "/cgroup.procs", "0"));
+	fd = card_open();
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, bo_create(fd, PAGE2M, DRM_SPYRE_BO_DEVICE, &h));
+	EXPECT_EQ(PAGE2M, dmem_read(CGROUP, "current"));
+	ASSERT_EQ(0, driver_file("unbind"));
+	EXPECT_EQ(-ENOENT, dmem_read(CGROUPS, "capacity"));
+	ASSERT_EQ(0, driver_file("bind"));
+	close(self->fd);
+	self->fd = card_open();
+	EXPECT_EQ(total, dmem_read(CGROUPS, "capacity"));
+	EXPECT_EQ(0, dmem_read(CGROUP, "current"));
+	/* The limit went with the name. */
+	EXPECT_EQ(INT64_MAX, dmem_read(CGROUP, "max"));
+	EXPECT_EQ(0, bo_create(self->fd, 5 * PAGE2M, DRM_SPYRE_BO_DEVICE, &h));
+	EXPECT_EQ(5 * PAGE2M, dmem_read(CGROUP, "current"));
+	close(fd);
+	EXPECT_EQ(5 * PAGE2M, dmem_read(CGROUP, "current"));
+	EXPECT_EQ(0, bo_close(self->fd, h));
+	EXPECT_EQ(0, dmem_read(CGROUP, "current"));
+	EXPECT_EQ(0, write_file(CGROUPS "/cgroup.procs", "0"));
+	EXPECT_EQ(0, rmdir(CGROUP));
 }
 
 TEST_F(life, rmmod_with_open_file)

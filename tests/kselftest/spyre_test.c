@@ -935,3 +935,34 @@ int cgroup_new(const char *controller)
 	rmdir(CGROUP);
 	return mkdir(CGROUP, 0755) ? -errno : 0;
 }
+
+int64_t dmem_read(const char *cgroup, const char *file)
+{
+	char path[PATH_MAX], buf[4096], region[128], *at;
+	int ret = cgroup_controller("dmem");
+
+	if (ret)
+		return ret;
+	snprintf(path, sizeof(path), "%s/dmem.%s", cgroup, file);
+	ret = read_file(path, buf, sizeof(buf));
+	if (ret)
+		return ret;
+	snprintf(region, sizeof(region), "drm/%s/device ", card_pci());
+	at = strstr(buf, region);
+	if (!at)
+		return -ENOENT;
+	at += strlen(region);
+	return strncmp(at, "max", 3) ? strtoll(at, NULL, 10) : INT64_MAX;
+}
+
+int dmem_limit(const char *cgroup, uint64_t bytes)
+{
+	char path[PATH_MAX], text[128];
+	int ret = cgroup_controller("dmem");
+
+	if (ret)
+		return ret;
+	snprintf(path, sizeof(path), "%s/dmem.max", cgroup);
+	snprintf(text, sizeof(text), "drm/%s/device %llu", card_pci(), (unsigned long long)bytes);
+	return write_file(path, text);
+}

@@ -170,6 +170,7 @@ int64_t ras_node(const char *kind);
 int ras_counters(uint32_t node, struct ras_counter *out, unsigned int room);
 /* One of them by its id: 0 or -errno. */
 int ras_counter(uint32_t node, uint32_t id, struct ras_counter *out);
+
 #define CGROUPS	"/sys/fs/cgroup"
 /* The one cgroup that tests use; who writes 0 into its cgroup.procs is in it. */
 #define CGROUP	CGROUPS "/spyre-test"
@@ -177,6 +178,13 @@ int ras_counter(uint32_t node, uint32_t id, struct ras_counter *out);
 int cgroup_controller(const char *name);
 /* The same, and CGROUP is there, empty and without limits. */
 int cgroup_new(const char *controller);
+
+/*
+ * The files of that name of a cgroup (v2) in which a limit counts device memory, and the card's value there.
+ * Mounts the hierarchy. -EOPNOTSUPP: this kernel's cgroups count none; -ENOENT: not of this card.
+ */
+int64_t dmem_read(const char *cgroup, const char *file);
+int dmem_limit(const char *cgroup, uint64_t bytes);
 
 /* One word into a sysfs or debugfs file: 0 or -errno. */
 int write_file(const char *path, const char *text);

@@ -9,9 +9,10 @@
  * end.
  *
  * Errors with one meaning everywhere: ENOENT no such handle, id or binding in this file; ENOSPC
- * device memory or page-table area exhausted; ENOMEM host memory; EDQUOT the user's quota; EMFILE
- * the card's contexts or queues; ENODEV the card is gone or this file's context was lost; ETIME
- * timeout; EPERM a privilege or limit of the process (RLIMIT_MEMLOCK, CAP_SYS_NICE, CAP_PERFMON).
+ * device memory (of the card or a cgroup) or page-table area exhausted; ENOMEM host memory; EDQUOT
+ * the user's quota; EMFILE the card's contexts or queues; ENODEV the card is gone or this file's
+ * context was lost; ETIME timeout; EPERM a privilege or limit of the process (RLIMIT_MEMLOCK,
+ * CAP_SYS_NICE, CAP_PERFMON).
  */
 #ifndef _UAPI_SPYRE_ACCEL_H_
 #define _UAPI_SPYRE_ACCEL_H_
@@ -228,7 +229,10 @@ struct drm_spyre_clock {
 	__u32 span_ns;
 };
 
-/** DRM_SPYRE_BO_DEVICE: card memory, 2 MiB pages, scrubbed. Not with HOST. */
+/**
+ * DRM_SPYRE_BO_DEVICE: card memory, 2 MiB pages, scrubbed, on kernels that count it charged to the
+ * caller's cgroup (dmem; ENOSPC when that is full, too). Not with HOST.
+ */
 #define DRM_SPYRE_BO_DEVICE	(1 << 0)
 /**
  * DRM_SPYRE_BO_HOST: pinned host memory, 4 KiB pages, zeroed, charged to the memory cgroup and to
