@@ -624,7 +624,6 @@ TEST_F_TIMEOUT(life, counters_go_with_the_driver, 120)
 	pthread_join(thread, NULL);
 }
 
-
 /* What a cgroup is charged for outlives the card's name there, and the card that is bound next owes nothing. */
 TEST_F_TIMEOUT(life, unbind_with_charged_memory, 120)
 {

@@ -1258,6 +1258,50 @@ static void role_cgroup(int sock)
 	NEED(!spyrert_host_alloc(dev, MB, &pin));
 }
 
+#define DMEM_CG	"/sys/fs/cgroup/spyre-dmem"
+
+/* The cgroup has 64 MiB of the card, which has more. */
+static void role_dmem(int sock)
+{
+	spyrert_ptr a, b;
+
+	(void)sock;
+	NEED(!spyrert_malloc(dev, 40 * MB, &a));
+	NEED(spyrert_malloc(dev, 40 * MB, &b) == SPYRERT_ERROR_OUT_OF_MEMORY);
+	NEED(strstr(spyrert_last_error(), "40.00 MiB (41943040 bytes) would exceed"));
+	NEED(strstr(spyrert_last_error(), "cgroup " DMEM_CG " may"));
+	NEED(strstr(spyrert_last_error(), "limit (dmem.max) 64.00 MiB"));
+	NEED(spyrert_malloc_exportable(dev, 40 * MB, &b) == SPYRERT_ERROR_OUT_OF_MEMORY);
+	NEED(strstr(spyrert_last_error(), "dmem.max"));
+	/* What it is not about has its own words. */
+	NEED(spyrert_malloc(dev, 1ull << 40, &b));
+	NEED(!strstr(spyrert_last_error(), "dmem.max"));
+	NEED(!spyrert_free(dev, a));
+	NEED(!spyrert_malloc(dev, 40 * MB, &b));
+}
+
+/* Whether this kernel's cgroups count device memory. */
+static bool has_dmem(void)
+{
+	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK))
+		mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL);
+	return !access("/sys/fs/cgroup/dmem.capacity", F_OK);
+}
+
+static void which_limit_of_the_card(void **state)
+{
+	char line[128];
+
+	(void)state;
+	put("/sys/fs/cgroup/cgroup.subtree_control", "+dmem");
+	rmdir(DMEM_CG);
+	assert_int_equal(mkdir(DMEM_CG, 0755), 0);
+	snprintf(line, sizeof(line), "drm/%s/device 64M", card.pci_address);
+	put(DMEM_CG "/dmem.max", line);
+	peer_end(peer_start("dmem"));
+	assert_int_equal(rmdir(DMEM_CG), 0);
+}
+
 static void which_limit(void **state)
 {
 	static const char cg[] = "/sys/fs/cgroup/spyre-share";
@@ -1469,15 +1513,21 @@ static int play(const char *name, int sock)
 		{ "host_importer", role_host_importer }, { "host_exporter", role_host_exporter },
 		{ "device_importer", role_device_importer }, { "memlock", role_memlock },
 		{ "quota", role_quota }, { "contexts", role_contexts },
-		{ "cgroup", role_cgroup }, { "peer_importer", role_peer_importer },
+		{ "cgroup", role_cgroup }, { "dmem", role_dmem },
+		{ "peer_importer", role_peer_importer },
 	};
+	const char *group = NULL;
 	size_t i;
 	int fd;
 
 	if (!strcmp(name, "quota") || !strcmp(name, "contexts"))
 		no_privileges();
-	if (!strcmp(name, "cgroup")) {
-		fd = open("/sys/fs/cgroup/spyre-share/deep/cgroup.procs", O_WRONLY | O_CLOEXEC);
+	if (!strcmp(name, "cgroup"))
+		group = "/sys/fs/cgroup/spyre-share/deep/cgroup.procs";
+	else if (!strcmp(name, "dmem"))
+		group = DMEM_CG "/cgroup.procs";
+	if (group) {
+		fd = open(group, O_WRONLY | O_CLOEXEC);
 		if (fd < 0 || write(fd, "0", 1) != 1)
 			return 1;
 		close(fd);
@@ -1521,6 +1571,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(sync_file_wait),
 		cmocka_unit_test(sync_file_error),
 	};
+	const struct CMUnitTest dmem[] = {
+		cmocka_unit_test(which_limit_of_the_card),
+	};
 	const struct CMUnitTest two_cards[] = {
 		cmocka_unit_test(between_cards),
 	};
@@ -1551,6 +1604,8 @@ int main(int argc, char **argv)
 		if (other >= 0)
 			failed += cmocka_run_group_tests(vgem, NULL, NULL);
 		close(other);
+		if (has_dmem())
+			failed += cmocka_run_group_tests(dmem, NULL, NULL);
 	}
 	if (count > 1)
 		failed += cmocka_run_group_tests(two_cards, NULL, NULL);

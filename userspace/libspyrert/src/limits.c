@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which limit it was that host memory ran into. The driver's errno tells quota, RLIMIT_MEMLOCK and
- * the rest apart; within the rest the memory cgroup is asked here.
+ * Which limit it was that memory ran into. For host memory the driver's errno tells quota, RLIMIT_MEMLOCK
+ * and the rest apart; within the rest the memory cgroup is asked here, and for device memory the one that
+ * limits that.
  */
 #include "rt.h"
 
@@ -58,9 +59,11 @@ static uint64_t number_in(const char *path, const char *name)
 
 /*
  * The cgroup (v2) of this process, or one above it, that has the least room, and not for so many
- * bytes. False: all have it.
+ * bytes. False: all have it. Limit and use are in its files KIND.max and KIND.current, after a name if
+ * there are several.
  */
-static bool tight_cgroup(uint64_t bytes, char *path, size_t size, uint64_t *max, uint64_t *used)
+static bool tight_cgroup(const char *kind, const char *name, uint64_t bytes, char *path, size_t size,
+			 uint64_t *max, uint64_t *used)
 {
 	char line[PATH_MAX] = "", at[PATH_MAX + 64], file[PATH_MAX + 80];
 	uint64_t least = UINT64_MAX, m, u;
@@ -79,10 +82,10 @@ static bool tight_cgroup(uint64_t bytes, char *path, size_t size, uint64_t *max,
 	line[strcspn(line, "\n")] = '\0';
 	snprintf(at, sizeof(at), CGROUPS "%s", line + 3);
 	while (strlen(at) >= strlen(CGROUPS)) {
-		snprintf(file, sizeof(file), "%s/memory.max", at);
-		m = number_in(file, "");
-		snprintf(file, sizeof(file), "%s/memory.current", at);
-		u = number_in(file, "");
+		snprintf(file, sizeof(file), "%s/%s.max", at, kind);
+		m = number_in(file, name);
+		snprintf(file, sizeof(file), "%s/%s.current", at, kind);
+		u = number_in(file, name);
 		if (m != UINT64_MAX && u != UINT64_MAX) {
 			uint64_t room = u < m ? m - u : 0;
 
@@ -155,7 +158,7 @@ enum spyrert_status rt_fail_host(struct rt_session *s, int err, uint64_t bytes, 
 		return rt_errno(s, err, what);
 	}
 	rt_size_text(want, sizeof(want), bytes);
-	if (tight_cgroup(bytes, path, sizeof(path), &max, &current))
+	if (tight_cgroup("memory", "", bytes, path, sizeof(path), &max, &current))
 		return rt_fail(SPYRERT_ERROR_HOST_MEMORY,
 			       "%s: %s would exceed the memory cgroup %s: limit (memory.max) %s, in "
 			       "use %s; raise it or use less",
@@ -168,4 +171,23 @@ enum spyrert_status rt_fail_host(struct rt_session *s, int err, uint64_t bytes, 
 			       want, rt_size_text(used, sizeof(used), free_kb * KB));
 	return rt_fail(SPYRERT_ERROR_HOST_MEMORY, "%s: the host is out of memory: %s wanted", what,
 		       want);
+}
+
+enum spyrert_status rt_fail_dmem(struct rt_session *s, uint64_t bytes)
+{
+	char region[64], want[64], limit[64], used[64], path[200];
+	uint64_t max, current;
+
+	/* The driver charges before it looks for memory: a cgroup without room is what refused. */
+	snprintf(region, sizeof(region), "drm/%s/device ", s->dev->card.info.pci_address);
+	if (!tight_cgroup("dmem", region, (bytes + SPYRE_PAGE_SIZE - 1) & ~(SPYRE_PAGE_SIZE - 1), path,
+			  sizeof(path), &max, &current))
+		return SPYRERT_SUCCESS;
+	return rt_fail(SPYRERT_ERROR_OUT_OF_MEMORY,
+		       "out of device memory: %s would exceed what the cgroup %s may have of this card: limit "
+		       "(dmem.max) %s, in use %s; raise it, free tensors, call spyrert_empty_cache() in "
+		       "processes of the cgroup that keep regions, or use smaller batches",
+		       rt_size_text(want, sizeof(want), bytes), path,
+		       rt_size_text(limit, sizeof(limit), max),
+		       rt_size_text(used, sizeof(used), current));
 }

@@ -361,6 +361,7 @@ static enum spyrert_status fail_oom(struct rt_session *s, struct rt_heap *heap, 
 	struct drm_spyre_memory_info info = { 0 };
 	struct spyrert_memory_stats st;
 	char req[64], cap[64], used[64], mine[64], res[64], large[64];
+	enum spyrert_status status;
 	uint64_t largest;
 
 	if (err == -E2BIG)
@@ -370,6 +371,9 @@ static enum spyrert_status fail_oom(struct rt_session *s, struct rt_heap *heap, 
 			(unsigned long long)bytes);
 	if (err != -ENOSPC)
 		return rt_errno(s, err, "allocating device memory");
+	status = rt_fail_dmem(s, bytes);
+	if (status)
+		return status;
 	rt_query(s, DRM_SPYRE_QUERY_MEMORY, &info, sizeof(info));
 	rt_heap_get_stats(heap, &st);
 	largest = st.largest_free > info.largest_free ? st.largest_free : info.largest_free;

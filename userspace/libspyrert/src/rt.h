@@ -500,6 +500,11 @@ enum spyrert_status rt_stream_hold(struct spyrert_stream *st, struct rt_host_reg
 /* limits.c */
 /* Which limit kept so many bytes of pinned host memory from being had; err is negative. */
 enum spyrert_status rt_fail_host(struct rt_session *s, int err, uint64_t bytes, const char *what);
+/*
+ * Fails with the cgroup that kept so many bytes of device memory from being had after the driver answered
+ * ENOSPC; SPYRERT_SUCCESS and no message if none did. The device is open.
+ */
+enum spyrert_status rt_fail_dmem(struct rt_session *s, uint64_t bytes);
 /* "1.50 GiB (1610612736 bytes)" */
 const char *rt_size_text(char *buf, size_t len, uint64_t bytes);
 
