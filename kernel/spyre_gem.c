@@ -56,13 +56,20 @@ static void host_unmap(struct spyre_device *sdev, struct spyre_bo *bo)
 	list_del_init(&bo->link);
 }
 
+/* A buffer may have millions of pages, and what ends with one is not to hold a CPU. */
+#define PAGES_AT_ONCE	4096u
+
 static void user_put_pages(struct spyre_device *sdev, struct spyre_bo *bo)
 {
+	u32 i, n;
+
 	if (!bo->mm)
 		return;
-	if (bo->npages)
-		unpin_user_pages_dirty_lock(bo->pages, bo->npages,
-					    bo->dma_dir == DMA_BIDIRECTIONAL);
+	for (i = 0; i < bo->npages; i += n) {
+		n = min(bo->npages - i, PAGES_AT_ONCE);
+		unpin_user_pages_dirty_lock(bo->pages + i, n, bo->dma_dir == DMA_BIDIRECTIONAL);
+		cond_resched();
+	}
 	atomic64_sub(bo->npages, &sdev->user_pages);
 	atomic64_sub(bo->base.size >> PAGE_SHIFT, &bo->mm->pinned_vm);
 	mmdrop(bo->mm);
@@ -80,8 +87,11 @@ static void host_free(struct spyre_device *sdev, struct spyre_bo *bo)
 	} else if (bo->kind == SPYRE_KIND_USER) {
 		user_put_pages(sdev, bo);
 	} else {
-		for (i = 0; i < bo->npages; i++)
+		for (i = 0; i < bo->npages; i++) {
 			__free_page(bo->pages[i]);
+			if (i % PAGES_AT_ONCE == PAGES_AT_ONCE - 1)
+				cond_resched();
+		}
 		atomic64_sub(bo->npages, &sdev->host_pages);
 	}
 	kvfree(bo->pages);
