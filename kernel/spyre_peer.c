@@ -207,7 +207,7 @@ static bool withdraw(struct spyre_device *sdev, struct spyre_bo *bo)
 static void cut_off(struct spyre_device *sdev)
 {
 	pci_clear_master(sdev->pdev);
-	/* Who waits for a reset gets one, and what the error handling of the bus has is not ours. */
+	/* It waits for its reset already, or the error handling of the bus has it. */
 	if (!sdev->card_ok || pci_channel_offline(sdev->pdev))
 		return;
 	spyre_mbox_stop(sdev, -EIO);

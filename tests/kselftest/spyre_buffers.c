@@ -870,6 +870,9 @@ TEST_F(buffers, import_refuses)
 
 /* --- Two cards ------------------------------------------------------------------------------- */
 
+#define MAPPABLE	(DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE)
+#define PEER		(DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORT | DRM_SPYRE_BO_PEER)
+
 /* PCI names of the first two cards of the driver. How many there are of these. */
 static int two_cards(char pci[2][16])
 {
@@ -884,7 +887,7 @@ static int two_cards(char pci[2][16])
 	return n;
 }
 
-/* That card is what card_open(), card_pci() and others are about from now on. A file of it, or -errno. */
+/* card_open(), card_pci() and others are about that card from now on. A file of it, or -errno. */
 static int open_card(const char *pci)
 {
 	char path[PATH_MAX], node[64];
@@ -895,7 +898,8 @@ static int open_card(const char *pci)
 	/* After a bind the node comes a moment later. */
 	for (i = 0; i < 100 * slower(); i++) {
 		if (!glob(path, 0, NULL, &g)) {
-			snprintf(node, sizeof(node), "/dev/accel/%.32s", strrchr(g.gl_pathv[0], '/') + 1);
+			snprintf(node, sizeof(node), "/dev/accel/%.32s",
+				 strrchr(g.gl_pathv[0], '/') + 1);
 			globfree(&g);
 			setenv("SPYRE_TEST_NODE", node, 1);
 			return card_open();
@@ -915,7 +919,7 @@ static int use_card(const char *pci)
 	return 0;
 }
 
-/* Both are below the same port of the root complex: in spyre-vm's machines that is one of a switch. */
+/* Both are below one port of the root complex: in spyre-vm's machines that is one of a switch. */
 static bool below_switch(char pci[2][16])
 {
 	char path[PATH_MAX], at[2][PATH_MAX], *port;
@@ -965,7 +969,7 @@ static int side_open(const char *pci, struct side *s)
 	s->fd = open_card(pci);
 	if (s->fd < 0)
 		return s->fd;
-	ret = bo_create(s->fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &s->dev);
+	ret = bo_create(s->fd, SIZE, MAPPABLE, &s->dev);
 	if (!ret)
 		ret = vm_map(s->fd, s->dev, 0, 0, &s->dmva);
 	if (!ret)
@@ -1123,14 +1127,15 @@ TEST_F(peers, both_ways)
 	struct drm_spyre_bo_mmap m = { .handle = self->h };
 	struct side *a = &self->a, *b = &self->b;
 	struct drm_spyre_vm_bind part = {
-		.op = DRM_SPYRE_VM_MAP, .handle = self->h, .offset = PAGE2M - 3 * PAGE, .size = 5 * PAGE,
+		.op = DRM_SPYRE_VM_MAP, .handle = self->h, .offset = PAGE2M - 3 * PAGE,
+		.size = 5 * PAGE,
 	};
 	struct spyre_cb cb;
 	uint64_t other;
 
 	ASSERT_EQ(0, call(b->fd, DRM_IOCTL_SPYRE_BO_INFO, &info));
 	EXPECT_EQ(SIZE, info.size);
-	EXPECT_EQ(DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORT | DRM_SPYRE_BO_PEER, info.flags);
+	EXPECT_EQ(PEER, info.flags);
 	EXPECT_EQ(-EPERM, call(b->fd, DRM_IOCTL_SPYRE_BO_MMAP, &m));
 	EXPECT_EQ(-EINVAL, wait_fence(b->fd, self->h, 0, 0, 0));
 	EXPECT_EQ((long)(SIZE / PAGE2M), imported(self->pci[0]));
@@ -1169,12 +1174,12 @@ TEST_F(peers, scattered)
 	int i;
 
 	for (i = 0; i < 8; i++)
-		ASSERT_EQ(0, bo_create(a2.fd, PAGE2M, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &gap[i]));
+		ASSERT_EQ(0, bo_create(a2.fd, PAGE2M, MAPPABLE, &gap[i]));
 	for (i = 0; i < 8; i += 2)
 		ASSERT_EQ(0, bo_close(a2.fd, gap[i]));
 	/* They are given out again once they were cleared. */
 	usleep(500000 * slower());
-	ASSERT_EQ(0, bo_create(a2.fd, 8 * PAGE2M, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &a2.dev));
+	ASSERT_EQ(0, bo_create(a2.fd, 8 * PAGE2M, MAPPABLE, &a2.dev));
 	a2.p = bo_map(a2.fd, a2.dev, 8 * PAGE2M, PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, a2.p);
 	fill(a2.p, 8 * PAGE2M, 52);
@@ -1204,7 +1209,7 @@ TEST_F(peers, readonly)
 	EXPECT_TRUE(holds(a->p, SIZE, 53));
 	ASSERT_EQ(0, reset(&b->q));
 	/* And one that may not at all. */
-	ASSERT_EQ(0, bo_create(a->fd, SIZE, DRM_SPYRE_BO_DEVICE | DRM_SPYRE_BO_MAPPABLE, &dev));
+	ASSERT_EQ(0, bo_create(a->fd, SIZE, MAPPABLE, &dev));
 	p = bo_map(a->fd, dev, SIZE, PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, p);
 	fill(p, SIZE, 54);
@@ -1212,7 +1217,7 @@ TEST_F(peers, readonly)
 	ASSERT_GE(buf, 0);
 	ASSERT_EQ(0, import_fd(b->fd, buf, &info.handle));
 	ASSERT_EQ(0, call(b->fd, DRM_IOCTL_SPYRE_BO_INFO, &info));
-	EXPECT_EQ(DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORT | DRM_SPYRE_BO_PEER | DRM_SPYRE_BO_READONLY, info.flags);
+	EXPECT_EQ(PEER | DRM_SPYRE_BO_READONLY, info.flags);
 	EXPECT_EQ(-EACCES, vm_map(b->fd, info.handle, 0, 0, &addr));
 	ASSERT_EQ(0, vm_map(b->fd, info.handle, DRM_SPYRE_VM_READONLY, 0, &addr));
 	ASSERT_EQ(0, run(&b->q, SPYRE_CB_DMAI, b->dmva, addr, SIZE));
@@ -1241,14 +1246,15 @@ TEST_F(peers, refuses)
 	bind.offset = PAGE / 2;
 	EXPECT_EQ(-EINVAL, call(b->fd, DRM_IOCTL_SPYRE_VM_BIND, &bind));
 	EXPECT_EQ(-EINVAL, vm_map(b->fd, self->h, 0, 1, &hmva));
-	EXPECT_EQ(SPYRE_ERR_FAULT, run(&b->q, SPYRE_CB_DMAI, b->dmva, self->hmva + SIZE - PAGE, 2 * PAGE));
+	hmva = self->hmva + SIZE - PAGE;
+	EXPECT_EQ(SPYRE_ERR_FAULT, run(&b->q, SPYRE_CB_DMAI, b->dmva, hmva, 2 * PAGE));
 	ASSERT_EQ(0, reset(&b->q));
 	EXPECT_EQ(SPYRE_ERR_FAULT, run(&b->q, SPYRE_CB_DMAO, self->hmva - PAGE, b->dmva, PAGE));
 	ASSERT_EQ(0, reset(&b->q));
-	EXPECT_EQ(0, run(&b->q, SPYRE_CB_DMAI, b->dmva, self->hmva + SIZE - PAGE, PAGE));
+	EXPECT_EQ(0, run(&b->q, SPYRE_CB_DMAI, b->dmva, hmva, PAGE));
 }
 
-/* Copies through hmva until that fails, which is what it returns; *count says how many went through. */
+/* Copies from and to hmva until that fails with ret; so many went through. */
 struct copier {
 	pthread_t thread;
 	struct queue *q;
@@ -1262,8 +1268,10 @@ static void *copies(void *arg)
 	struct copier *c = arg;
 
 	do {
-		c->ret = run(c->q, c->count % 2 ? SPYRE_CB_DMAO : SPYRE_CB_DMAI, c->count % 2 ? c->hmva : c->dmva,
-			     c->count % 2 ? c->dmva : c->hmva, SIZE);
+		if (c->count % 2)
+			c->ret = run(c->q, SPYRE_CB_DMAO, c->hmva, c->dmva, SIZE);
+		else
+			c->ret = run(c->q, SPYRE_CB_DMAI, c->dmva, c->hmva, SIZE);
 		if (!c->ret)
 			__atomic_add_fetch(&c->count, 1, __ATOMIC_RELAXED);
 	} while (!c->ret);
@@ -1527,7 +1535,8 @@ static void churn_peer(char pci[2][16])
 		uint32_t h;
 		int i;
 
-		if (side_open(pci[0], &a) || side_open(pci[1], &b) || give(&a, b.fd, &h, &hmva, NULL))
+		if (side_open(pci[0], &a) || side_open(pci[1], &b) ||
+		    give(&a, b.fd, &h, &hmva, NULL))
 			_exit(1);
 		for (i = 0; i < 8; i++) {
 			cb = cb_dma(i % 2 ? SPYRE_CB_DMAO : SPYRE_CB_DMAI, i % 2 ? hmva : b.dmva,
@@ -1586,6 +1595,7 @@ static void *sleeps(void *arg)
 
 TEST_F_TIMEOUT(peers, importer_sleeps, 60)
 {
+	struct drm_spyre_bo_info info = { .handle = self->h };
 	struct drm_spyre_device_info before, after;
 	struct side a;
 	pthread_t thread;
@@ -1595,8 +1605,7 @@ TEST_F_TIMEOUT(peers, importer_sleeps, 60)
 	ASSERT_EQ(0, query(self->b.fd, DRM_SPYRE_QUERY_DEVICE, &before, sizeof(before)));
 	ASSERT_EQ(0, use_card(self->pci[1]));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, sleeps, NULL));
-	for (i = 0; i < WAIT_MS && call(self->b.fd, DRM_IOCTL_SPYRE_BO_INFO,
-					&(struct drm_spyre_bo_info){ .handle = self->h }) != -ENODEV; i++)
+	for (i = 0; i < WAIT_MS && call(self->b.fd, DRM_IOCTL_SPYRE_BO_INFO, &info) != -ENODEV; i++)
 		usleep(1000);
 	ASSERT_EQ(0, pci_write(self->pci[0], "reset", "1"));
 	ASSERT_EQ(0, pthread_join(thread, &ret));
@@ -1609,7 +1618,7 @@ TEST_F_TIMEOUT(peers, importer_sleeps, 60)
 	EXPECT_EQ(before.reset_generation, after.reset_generation);
 }
 
-/* An importer whose firmware confirms nothing is taken off the bus, and the owner is back in bounded time. */
+/* An importer whose firmware confirms nothing is taken off the bus; the owner is back in time. */
 TEST_F_TIMEOUT(peers, importer_hangs, 90)
 {
 	struct drm_spyre_device_info before, after;

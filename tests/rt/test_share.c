@@ -1080,7 +1080,8 @@ static void between_memories(void **state)
 	/* Back, rows in another order, while the first card works too. */
 	{
 		struct spyrert_copy c = {
-			.dims = 2, .direction = SPYRERT_D2D, .dst_dev = p, .src_dev = b + SIZE - 4096,
+			.dims = 2, .direction = SPYRERT_D2D,
+			.dst_dev = p, .src_dev = b + SIZE - 4096,
 			.extent = { 4096, SIZE / 4096 }, .dst_stride = { 0, 4096 },
 			.src_stride = { 0, -4096 },
 		};
@@ -1138,7 +1139,7 @@ out:
 	munmap(out, SIZE);
 }
 
-/* The other card's reset takes its memory away, and nothing else. The last of all: this process's card is that one. */
+/* The other card's reset takes its memory away, and nothing else. That card is this process's. */
 static void memory_taken_back(void **state)
 {
 	struct spyrert_device *other;

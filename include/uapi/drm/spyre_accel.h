@@ -274,11 +274,11 @@ struct drm_spyre_clock {
  * is bound there like a host buffer, at host addresses. The way between the cards must be a switch
  * that both are below, by ports of their own (EXDEV: there is none; share a host buffer). A dma-buf
  * made without O_RDWR gives a handle that is READONLY. The buffer stays allocated on its card until
- * the last import of it is gone. It is revoked when its card is reset or goes away: then it is bound
- * no more (ENODEV); what is bound keeps its addresses, until VM_BIND ends it, and reading or writing
- * there is a page fault of the context that does it. While its card is away, and after it, it is
- * not imported (ENODEV). In flight at that moment, a copy ends with a page fault or, where the card
- * was pulled out, an abort.
+ * the last import of it is gone. It is revoked when its card is reset or goes away: then it is
+ * bound no more (ENODEV); what is bound keeps its addresses, until VM_BIND ends it, and reading or
+ * writing there is a page fault of the context that does it. While its card is away, and after it,
+ * it is not imported (ENODEV). In flight at that moment, a copy ends with a page fault or, where
+ * the card was pulled out, an abort.
  */
 struct drm_spyre_bo_create {
 	/** @size: in: bytes, not 0; out: rounded up to the page size of its kind */

@@ -539,8 +539,8 @@ enum spyrert_status spyrert_empty_cache(struct spyrert_device *dev);
  *
  * A buffer of its own, zeroed, that goes back to the driver when it is freed. Used and freed like
  * other device memory. It lies in the card's aperture (2 GiB unless the card was made with more),
- * where other cards reach it, as long as there is room; after that, in the rest of the memory, where
- * only the same card's processes do.
+ * where other cards reach it, as long as there is room; after that, in the rest of the memory,
+ * where only the same card's processes do.
  */
 enum spyrert_status spyrert_malloc_exportable(struct spyrert_device *dev, uint64_t bytes,
 					      spyrert_ptr *ptr);
@@ -574,11 +574,12 @@ enum spyrert_status spyrert_export(struct spyrert_device *dev, spyrert_ptr ptr, 
  * memory of another driver, of a card that shares no switch with this one, or beyond that card's
  * aperture: share host memory, spyrert_host_alloc_exportable().
  *
- * Memory of another card is for copies on this one, spyrert_memcpy_d2d() and SPYRERT_D2D with memory
- * of this card on the other side, which go from card to card over the switch. Anything else, such as
- * copies to the host and fills, is refused; to programs it is no address (a page fault). When the
- * other card is reset or goes away, copies with it end in SPYRERT_ERROR_PAGE_FAULT, or
- * SPYRERT_ERROR_HARDWARE if it was pulled out; all else of this device goes on. Then it is to be freed.
+ * Memory of another card is for copies on this one, spyrert_memcpy_d2d() and SPYRERT_D2D with
+ * memory of this card on the other side, which go from card to card over the switch. Anything else,
+ * such as copies to the host and fills, is refused; to programs it is no address (a page fault).
+ * When the other card is reset or goes away, copies with it end in SPYRERT_ERROR_PAGE_FAULT, or
+ * SPYRERT_ERROR_HARDWARE if it was pulled out; all else of this device goes on. Then it is to be
+ * freed.
  */
 enum spyrert_status spyrert_import(struct spyrert_device *dev, int fd, uint32_t flags,
 				   spyrert_ptr *ptr, uint64_t *bytes);
