@@ -7,7 +7,8 @@
 #
 #   make driver         $(B)/kernel/spyre.ko for the stock kernel
 #   make kernel-for KDIR=DIR KOUT=DIR   the same for another kernel's build folder; with the KUnit tests and
-#                       spyre_kunit.ko that runs them where that kernel has KUnit
+#                       spyre_kunit.ko that runs them where that kernel has KUnit, and spyre_fail.ko, which makes
+#                       steps of the probe fail, where it has kprobes
 #   make check-driver   W=1, sparse, checkpatch --strict
 #   make check-cocci    the kernel's semantic patches
 #   make check-driver-clang   W=1 by clang
@@ -37,7 +38,7 @@ kernel-for: | $(KERNEL_READY)
 	$(call say,KBUILD,$(KOUT)/spyre.ko)
 	$(Q)$(call kernel_stage,$(KOUT))
 	$(Q)$(call kernel_make,$(KDIR),$(KOUT),KCFLAGS=-Werror SPYRE_KUNIT=1)
-	$(Q)for m in spyre spyre_kunit; do ! [ -e $(KOUT)/src/kernel/$$m.ko ] || cp $(KOUT)/src/kernel/$$m.ko $(KOUT)/; done
+	$(Q)for m in spyre spyre_kunit spyre_fail; do ! [ -e $(KOUT)/src/kernel/$$m.ko ] || cp $(KOUT)/src/kernel/$$m.ko $(KOUT)/; done
 
 # --- Checks -----------------------------------------------------------------
 
