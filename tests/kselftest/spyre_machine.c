@@ -220,7 +220,7 @@ TEST_F_TIMEOUT(machine, removed_and_probed, 120)
 TEST_F_TIMEOUT(machine, module, 120)
 {
 	struct life l;
-	int module = module_open();
+	int module = module_open("spyre");
 
 	ASSERT_GE(module, 0);
 	ASSERT_EQ(0, module_unload());

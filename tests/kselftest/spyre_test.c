@@ -597,9 +597,9 @@ int wait_log(const char *text)
 
 /* --- Module ---------------------------------------------------------------------------------- */
 
-int module_open(void)
+int module_open(const char *name)
 {
-	const char *named = getenv("SPYRE_MODULE");
+	const char *named = strcmp(name, "spyre") ? NULL : getenv("SPYRE_MODULE");
 	char exe[PATH_MAX], path[PATH_MAX + 128];
 	struct utsname u;
 	ssize_t n;
@@ -614,11 +614,11 @@ int module_open(void)
 	/* BUILD/tests/kselftest/NAME */
 	for (i = 0; i < 3; i++)
 		*strrchr(exe, '/') = 0;
-	snprintf(path, sizeof(path), "%s/kernel-%s/spyre.ko", exe, u.release);
+	snprintf(path, sizeof(path), "%s/kernel-%s/%s.ko", exe, u.release, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
-	snprintf(path, sizeof(path), "%s/kernel/spyre.ko", exe);
+	snprintf(path, sizeof(path), "%s/kernel/%s.ko", exe, name);
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 

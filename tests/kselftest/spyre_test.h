@@ -143,10 +143,10 @@ int wait_fence(int fd, uint32_t handle, uint64_t offset, uint64_t value, int64_t
 int wait_queue(int fd, uint32_t queue, uint64_t value, int64_t timeout);
 
 /*
- * The module that fits the running kernel, for finit_module(): SPYRE_MODULE, or what was built beside this program.
- * A descriptor, or -1 and errno.
+ * The module of that name, without ".ko", that fits the running kernel, for finit_module(): what was built beside
+ * this program; "spyre" is SPYRE_MODULE where that is set. A descriptor, or -1 and errno.
  */
-int module_open(void);
+int module_open(const char *name);
 /* 0, or -EWOULDBLOCK: somebody holds it. Never waits. */
 int module_unload(void);
 
