@@ -8,8 +8,8 @@ KST_SRC := $(SPYRE_CACHE)/kernel/stock/source/tools/testing/selftests
 KST_DRM := $(shell pkg-config --cflags libdrm)
 # They share a machine. spyre_fw comes last: for a minute its restarts use up what the driver allows.
 KST := spyre_machine spyre_uapi spyre_queue spyre_life spyre_module spyre_buffers spyre_submit spyre_isolation spyre_fw
-# It needs a kernel that can fail allocations.
-KST_DEBUG := spyre_nth
+# They need what is only built for the debug kernel, or that kernel.
+KST_DEBUG := spyre_nth spyre_probe
 KST_HDR := $(wildcard tests/*.h tests/kselftest/*.h) include/uapi/drm/spyre_accel.h
 # Runs for as long as it is told to.
 KST_FUZZ := spyre_fuzz
