@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Makes a card's probe fail where no allocation does. As long as the module is loaded one call of a
- * function, or each, by the thread that loaded it, is answered without being made; or the function has a
- * register BAR that is too small. What is wanted are parameters, and it is checked when it loads.
+ * function, or each, by the thread that loaded it, is answered without being made; or the function
+ * has a register BAR that is too small. What is wanted are parameters, and it is checked when it
+ * loads.
  *
  * A probe at the function's first instruction sends the call to a function that returns: to the
  * caller this is a call that failed and did nothing. Nothing of the driver is there for it, and the
