@@ -22,6 +22,9 @@
 
 #define PAGE_PAGES	(SPYRE_PAGE_SIZE >> PAGE_SHIFT)
 
+/* Several files may import one buffer. It is not in the CPU's caches: nothing is to be synced. */
+#define MAP_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
+
 static struct spyre_device *exporter(const struct spyre_bo *bo)
 {
 	return to_spyre(bo->peer->base.dev);
@@ -62,7 +65,7 @@ static void unmap_chunks(struct spyre_device *sdev, struct spyre_bo *bo)
 	while (bo->nchunks) {
 		c = &bo->chunks[--bo->nchunks];
 		dma_unmap_resource(&sdev->pdev->dev, c->dma, (size_t)c->npages << PAGE_SHIFT,
-				   bo->dma_dir, 0);
+				   bo->dma_dir, MAP_ATTRS);
 	}
 }
 
@@ -85,7 +88,8 @@ static int map_chunks(struct spyre_device *sdev, struct spyre_bo *bo)
 		c = &bo->chunks[bo->nchunks];
 		c->first = i * PAGE_PAGES;
 		c->npages = n * PAGE_PAGES;
-		c->dma = dma_map_resource(dev, phys, (size_t)n << SPYRE_PAGE_SHIFT, bo->dma_dir, 0);
+		c->dma = dma_map_resource(dev, phys, (size_t)n << SPYRE_PAGE_SHIFT, bo->dma_dir,
+					  MAP_ATTRS);
 		if (dma_mapping_error(dev, c->dma)) {
 			unmap_chunks(sdev, bo);
 			return -ENOMEM;
