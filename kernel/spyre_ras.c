@@ -99,7 +99,7 @@ static int query_counter(struct drm_ras_node *node, u32 id, const char **name, u
 /* A card without counters in netlink is still a card. */
 void spyre_ras_init(struct spyre_device *sdev)
 {
-	u32 kind;
+	u32 kind, i;
 	int ret;
 
 	for (kind = 0; kind < SPYRE_RAS_KINDS; kind++) {
@@ -109,7 +109,10 @@ void spyre_ras_init(struct spyre_device *sdev)
 		c->node.device_name = pci_name(sdev->pdev);
 		c->node.node_name = kind_name[kind];
 		c->node.type = DRM_RAS_NODE_TYPE_ERROR_COUNTER;
-		c->node.error_counter_range.last = ARRAY_SIZE(counters) - 1;
+		/* The core takes one that is left out for an error if it is the last. */
+		for (i = 0; i < ARRAY_SIZE(counters); i++)
+			if (counters[i].kinds & BIT(kind))
+				c->node.error_counter_range.last = i;
 		c->node.query_error_counter = query_counter;
 		ret = drm_ras_node_register(&c->node);
 		c->listed = !ret;

@@ -809,7 +809,8 @@ static int ask(const struct request *r, void (*each)(const struct nlmsghdr *h, v
 				continue;
 			}
 			each(h, arg);
-			if (!(h->nlmsg_flags & NLM_F_MULTI))
+			/* The parts of a dump are not marked as such by every family. */
+			if (!(r->h.nlmsg_flags & NLM_F_DUMP))
 				ret = 0;
 		}
 	}
