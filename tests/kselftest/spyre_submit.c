@@ -823,8 +823,11 @@ TEST_F(submit, fence_outlives_everything)
 	card_pci();
 	client_close(&self->c);
 	EXPECT_EQ(1, file_status(file, &info));
-	EXPECT_STREQ("spyre", info.driver_name);
-	EXPECT_EQ(0, strncmp(info.obj_name, card_pci(), strlen(card_pci())));
+	/* Newer kernels do not ask the driver of a fence that has signalled for its names. */
+	if (strcmp(info.driver_name, "detached-driver")) {
+		EXPECT_STREQ("spyre", info.driver_name);
+		EXPECT_EQ(0, strncmp(info.obj_name, card_pci(), strlen(card_pci())));
+	}
 	ASSERT_EQ(-1, syscall(SYS_delete_module, "spyre", O_NONBLOCK));
 	EXPECT_EQ(EWOULDBLOCK, errno);
 	close(file);

@@ -923,6 +923,10 @@ int cgroup_controller(const char *name)
 		return ret;
 	if (!strstr(buf, name))
 		return -EOPNOTSUPP;
+	/* Who may not write there may know that it is there already. */
+	ret = read_file(CGROUPS "/cgroup.subtree_control", buf, sizeof(buf));
+	if (ret || strstr(buf, name))
+		return ret;
 	snprintf(buf, sizeof(buf), "+%s", name);
 	return write_file(CGROUPS "/cgroup.subtree_control", buf);
 }
