@@ -36,3 +36,5 @@ SPARSE_CONVERT(64)
 
 #define __atomic_load_n(p, order) (*(p))
 #define __atomic_store_n(p, v, order) ((void)(*(p) = (v)))
+#define __atomic_compare_exchange_n(p, old, new, weak, done, failed) \
+	(*(p) == *(old) ? (*(p) = (new), 1) : (*(old) = *(p), 0))
