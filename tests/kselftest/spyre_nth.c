@@ -611,7 +611,9 @@ static int run_with(const char *node, size_t at, unsigned int nth, unsigned int 
 		ret = steps[i].make(&p);
 		if (i == at && nth) {
 			failed = nth_disarm();
-			if (ret && ((ret != -ENOMEM && ret != steps[i].also) || !failed)) {
+			/* Copies from and to this process count, and fail, as allocations do. */
+			if (ret && ((ret != -ENOMEM && ret != -EFAULT && ret != steps[i].also) ||
+				    !failed)) {
 				fprintf(stderr, "# %s with allocation %u failing: %d\n",
 					steps[i].name, nth, ret);
 				return -1;
