@@ -611,7 +611,7 @@ TEST_F(uapi, eventfd_quota_and_close)
 }
 
 /* Nor have many files many more. */
-TEST_F(uapi, eventfd_quota_of_a_user)
+TEST_F_TIMEOUT(uapi, eventfd_quota_of_a_user, 180)
 {
 	struct drm_spyre_wait_entry e = { .kind = DRM_SPYRE_WAIT_FENCE, .value = 1 };
 	struct drm_spyre_wait w = {
