@@ -293,6 +293,12 @@ static int init_software(struct spyre_device *sdev)
 	return ret;
 }
 
+static void first_generation(struct spyre_device *sdev)
+{
+	sdev->gen = spyre_read(sdev, SPYRE_REG_RESET_GEN);
+	sdev->fw_gen = sdev->gen;
+}
+
 /* What the card says of itself must be such that everything after can rely on it. */
 static int read_identity(struct spyre_device *sdev)
 {
@@ -334,8 +340,7 @@ static int read_identity(struct spyre_device *sdev)
 	for (i = 0; i < 16 && sdev->serial[i]; i++)
 		if (sdev->serial[i] < ' ' || sdev->serial[i] > '~')
 			sdev->serial[i] = '?';
-	sdev->gen = spyre_read(sdev, SPYRE_REG_RESET_GEN);
-	sdev->fw_gen = sdev->gen;
+	first_generation(sdev);
 	return 0;
 }
 
@@ -400,6 +405,26 @@ static void spyre_stop(struct spyre_device *sdev)
 	spyre_bos_off_bus(sdev);
 }
 
+/*
+ * What the card remembers may keep its firmware from booting, an uncorrected error of its memory
+ * above all. A reset of the function forgets it. The PCI core's own way to one takes the device
+ * lock, which probe has, and calls us. reset_sem: write.
+ */
+static int boot_anew(struct spyre_device *sdev)
+{
+	struct pci_dev *pdev = sdev->pdev;
+	int ret;
+
+	drm_warn(&sdev->drm, "resetting the function, and booting once more\n");
+	pci_save_state(pdev);
+	ret = pcie_reset_flr(pdev, PCI_RESET_DO_RESET);
+	pci_restore_state(pdev);
+	if (ret)
+		return ret;
+	first_generation(sdev);
+	return spyre_boot_and_restore(sdev, false);
+}
+
 static int spyre_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct spyre_device *sdev;
@@ -455,6 +480,8 @@ static int spyre_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	down_write(&sdev->reset_sem);
 	/* What was in card memory before us may be anybody's. */
 	ret = spyre_boot_and_restore(sdev, false);
+	if (ret == -EIO)
+		ret = boot_anew(sdev);
 	if (!ret)
 		spyre_show_card(sdev, true);
 	up_write(&sdev->reset_sem);

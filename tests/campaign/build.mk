@@ -24,3 +24,5 @@ CHECK_DEPS += $(B)/tests/kselftest/spyre_sleep
 CHECK_HOST_FULL += tests/campaign/test_aer,$(B)
 # A card that goes while another one has its memory.
 CHECK_HOST_FULL += tests/campaign/test_pulled,$(B)
+# An error in memory that is there before the boot.
+CHECK_HOST_FULL += tests/campaign/test_boot,$(B)
