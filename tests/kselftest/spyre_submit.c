@@ -565,15 +565,21 @@ TEST_F(submit, fault_fails_it_and_cancels_the_rest)
 	struct spyre_cb good[2] = { fill_of(&self->c, 1), out_of(&self->c) }, bad = fault_of(&self->c);
 	struct drm_spyre_ras rec = {};
 	uint32_t in = syncobj(self->fd), waiting = syncobj(self->fd), fence;
-	int foreign, i;
+	uint32_t gate = syncobj(self->fd), opens;
+	int foreign, first, i;
 
 	ASSERT_GE(self->vgem, 0);
 	foreign = vgem_fence(self->vgem, &fence);
 	ASSERT_EQ(0, sync_import(self->fd, in, foreign));
+	first = vgem_fence(self->vgem, &opens);
+	ASSERT_EQ(0, sync_import(self->fd, gate, first));
 	bad.cookie = 0x5151;
-	ASSERT_EQ(0, submit(self->fd, good, 2, 0, 0, 0, self->out, 1));
+	/* The fault comes when all are there: after it no more are taken. */
+	ASSERT_EQ(0, submit(self->fd, good, 2, 0, gate, 0, self->out, 1));
 	ASSERT_EQ(0, submit(self->fd, &bad, 1, 0, 0, 0, self->out, 2));
 	ASSERT_EQ(0, submit(self->fd, good, 2, 0, in, 0, waiting, 0));
+	ASSERT_EQ(0, vgem_signal(self->vgem, opens));
+	close(first);
 	EXPECT_EQ(0, sync_end(self->fd, self->out, 1, WAIT_MS));
 	EXPECT_EQ(-EIO, sync_end(self->fd, self->out, 2, WAIT_MS));
 	for (i = 0; i < 100 && !ras_count(self->fd, 0, &rec); i++)
