@@ -39,6 +39,7 @@ static int nth_open(void)
 		{ "fail_page_alloc/ignore-gfp-wait", "N" },
 		{ "fail_page_alloc/min-order", "0" },
 		{ "fail_page_alloc/verbose", "0" },
+		{ "fail_usercopy/verbose", "0" },
 	};
 	unsigned int i;
 	char path[128];
