@@ -480,7 +480,7 @@ static int spyre_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	down_write(&sdev->reset_sem);
 	/* What was in card memory before us may be anybody's. */
 	ret = spyre_boot_and_restore(sdev, false);
-	if (ret == -EIO)
+	if (ret == -EREMOTEIO)
 		ret = boot_anew(sdev);
 	if (!ret)
 		spyre_show_card(sdev, true);

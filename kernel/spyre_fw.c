@@ -256,7 +256,7 @@ static int wait_online(struct spyre_device *sdev)
 		if (state == SPYRE_STATE_IN_ERROR) {
 			drm_err(&sdev->drm, "firmware failed its boot at step 0x%x\n",
 				spyre_read(sdev, SPYRE_REG_BOOT_PROGRESS));
-			return -EIO;
+			return -EREMOTEIO;
 		}
 		if (late) {
 			drm_err(&sdev->drm,
@@ -314,7 +314,7 @@ static int get_info(struct spyre_device *sdev)
 
 /*
  * Boots the image that was loaded at probe. The caller holds reset_sem for writing or is probe.
- * After an error the core is stopped.
+ * After an error the core is stopped. -EREMOTEIO: the firmware ran and found the card unfit.
  */
 int spyre_fw_boot(struct spyre_device *sdev)
 {
