@@ -87,23 +87,19 @@ static uint64_t timeline_word(struct rt_timeline *tl)
 	return le64toh(__atomic_load_n(tl->word, __ATOMIC_ACQUIRE));
 }
 
-/* Values from here on never come; UINT64_MAX: all may. */
-static uint64_t timeline_end(struct rt_timeline *tl, uint64_t value)
+static bool never_comes(struct rt_timeline *tl, uint64_t value)
 {
 	uint64_t dead = __atomic_load_n(&tl->dead_from, __ATOMIC_ACQUIRE);
 
-	if (rt_lost(tl->session))
-		return 0;
-	if (tl->failed && le64toh(__atomic_load_n(tl->failed, __ATOMIC_ACQUIRE)) >= value)
-		return value;
-	return dead ? dead : UINT64_MAX;
+	return (dead && value >= dead) || rt_lost(tl->session) ||
+	       (tl->failed && le64toh(__atomic_load_n(tl->failed, __ATOMIC_ACQUIRE)) >= value);
 }
 
 enum rt_reach rt_timeline_reached(struct rt_timeline *tl, uint64_t value)
 {
 	if (timeline_word(tl) >= value)
 		return RT_REACHED;
-	if (value < timeline_end(tl, value))
+	if (!never_comes(tl, value))
 		return RT_NOT_YET;
 	/* The word stood still before it was declared dead. */
 	return timeline_word(tl) >= value ? RT_REACHED : RT_NEVER;
