@@ -4,6 +4,7 @@
 #define RTTEST_H
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "spyrert.h"
@@ -71,6 +72,17 @@ static inline void copy_works(struct spyrert_device *dev, size_t bytes)
 static inline void *wait_stream(void *arg)
 {
 	return (void *)(intptr_t)spyrert_stream_synchronize(arg, LONG);
+}
+
+/* The build for unit tests carries two cards, unless the environment says otherwise. */
+static inline void two_cards_carried(void)
+{
+#ifdef FIRMWARE
+	setenv("SPYRERT_BACKEND", "model", 0);
+	setenv("SPYRERT_FIRMWARE", FIRMWARE, 0);
+	setenv("SPYRERT_MODEL_TIMING", "off", 0);
+	setenv("SPYRERT_MODEL_CARDS", "2", 0);
+#endif
 }
 
 #endif

@@ -413,13 +413,7 @@ int main(int argc, char **argv)
 	int failed, count;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-#ifdef FIRMWARE
-	/* The build for unit tests carries the cards. */
-	setenv("SPYRERT_BACKEND", "model", 0);
-	setenv("SPYRERT_FIRMWARE", FIRMWARE, 0);
-	setenv("SPYRERT_MODEL_TIMING", "off", 0);
-	setenv("SPYRERT_MODEL_CARDS", "2", 0);
-#endif
+	two_cards_carried();
 	if (spyrert_init(NULL, &lib) || spyrert_device_open(lib, 0, &dev) ||
 	    spyrert_device_count(lib, &count)) {
 		printf("Bail out! %s\n", spyrert_last_error());

@@ -1585,13 +1585,7 @@ int main(int argc, char **argv)
 	int failed, count, other;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-#ifdef FIRMWARE
-	/* The build for unit tests carries the cards. */
-	setenv("SPYRERT_BACKEND", "model", 0);
-	setenv("SPYRERT_FIRMWARE", FIRMWARE, 0);
-	setenv("SPYRERT_MODEL_TIMING", "off", 0);
-	setenv("SPYRERT_MODEL_CARDS", "2", 0);
-#endif
+	two_cards_carried();
 	if (argc == 4 && !strcmp(argv[1], "--role"))
 		return play(argv[2], atoi(argv[3]));
 	if (argc > 1)
