@@ -123,6 +123,20 @@ static void enter_limbo(struct spyre_ctx *ctx, const char *reason)
 		spyre_reset_request(sdev, SPYRE_RUNG_FIRMWARE, reason);
 }
 
+/* What needs neither memory nor a card. */
+static void ctx_init(struct spyre_ctx *ctx, struct spyre_device *sdev)
+{
+	kref_init(&ctx->ref);
+	ctx->sdev = sdev;
+	mutex_init(&ctx->lock);
+	xa_init_flags(&ctx->queues, XA_FLAGS_ALLOC1);
+	xa_init(&ctx->blocks);
+	INIT_LIST_HEAD(&ctx->zombies);
+	INIT_LIST_HEAD(&ctx->limbo);
+	INIT_LIST_HEAD(&ctx->waited);
+	init_waitqueue_head(&ctx->waitq);
+}
+
 /**
  * spyre_ctx_create - make a context, here and on the card
  * @sdev: card, reset_sem held
@@ -145,16 +159,8 @@ struct spyre_ctx *spyre_ctx_create(struct spyre_device *sdev, struct spyre_user 
 		ret = -ENOMEM;
 		goto err_quota;
 	}
-	kref_init(&ctx->ref);
-	ctx->sdev = sdev;
+	ctx_init(ctx, sdev);
 	ctx->exempt = exempt;
-	mutex_init(&ctx->lock);
-	xa_init_flags(&ctx->queues, XA_FLAGS_ALLOC1);
-	xa_init(&ctx->blocks);
-	INIT_LIST_HEAD(&ctx->zombies);
-	INIT_LIST_HEAD(&ctx->limbo);
-	INIT_LIST_HEAD(&ctx->waited);
-	init_waitqueue_head(&ctx->waitq);
 	ret = spyre_ras_log_init(&ctx->ras, 64);
 	if (ret)
 		goto err_free;

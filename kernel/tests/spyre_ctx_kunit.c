@@ -23,16 +23,8 @@ struct spyre_ctx *spyre_kunit_ctx(struct kunit *test, struct spyre_device *sdev)
 	struct spyre_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, ctx);
-	kref_init(&ctx->ref);
-	ctx->sdev = sdev;
+	ctx_init(ctx, sdev);
 	ctx->id = 1 + ids++ % (sdev->info.contexts - 1);
-	mutex_init(&ctx->lock);
-	xa_init_flags(&ctx->queues, XA_FLAGS_ALLOC1);
-	xa_init(&ctx->blocks);
-	INIT_LIST_HEAD(&ctx->zombies);
-	INIT_LIST_HEAD(&ctx->limbo);
-	INIT_LIST_HEAD(&ctx->waited);
-	init_waitqueue_head(&ctx->waitq);
 	ctx->shared = kzalloc(sizeof(*ctx->shared), GFP_KERNEL);
 	spyre_vm_init(ctx);
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, kunit_ctx_end, ctx));
