@@ -19,75 +19,13 @@
 
 #include "kselftest_harness.h"
 
+#include "nth.h"
 #include "spyre_test.h"
 
 #define SIZE	(2 * PAGE2M)
 #define PAGE	4096ull
 /* No step allocates as often; a step that goes on and on is a bug. */
 #define NTH_MAX	3000u
-
-/* --- Injection ------------------------------------------------------------------------------- */
-
-static int nth_fd = -1;
-
-/* 0, or -errno: this kernel cannot fail allocations. */
-static int nth_open(void)
-{
-	static const char * const files[][2] = {
-		{ "failslab/ignore-gfp-wait", "N" },
-		{ "failslab/verbose", "0" },
-		{ "fail_page_alloc/ignore-gfp-wait", "N" },
-		{ "fail_page_alloc/min-order", "0" },
-		{ "fail_page_alloc/verbose", "0" },
-		/*
-		 * Copies from and to this process would count as well, those of fail-nth itself
-		 * among them: below no function is none.
-		 */
-		{ "fail_usercopy/stacktrace-depth", "1" },
-		{ "fail_usercopy/require-start", "1" },
-		{ "fail_usercopy/require-end", "2" },
-	};
-	unsigned int i;
-	char path[128];
-	int ret;
-
-	/* Mounts debugfs where it is not. */
-	debugfs_path("");
-	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		snprintf(path, sizeof(path), "/sys/kernel/debug/%s", files[i][0]);
-		ret = write_file(path, files[i][1]);
-		/* Not every kernel can make copies fail. */
-		if (ret && !(ret == -ENOENT && strstr(path, "usercopy")))
-			return ret;
-	}
-	nth_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
-	return nth_fd < 0 ? -errno : 0;
-}
-
-#define NTH_SKIP \
-	"/proc/self/fail-nth or failslab is missing: this kernel cannot fail allocations; " \
-	"make check-full runs this on the debug kernel"
-
-/* The n-th allocation of this thread from now on fails; 0: none. */
-static void nth_arm(unsigned int n)
-{
-	char text[16];
-	int len = snprintf(text, sizeof(text), "%u", n);
-
-	if (pwrite(nth_fd, text, len, 0) != len)
-		abort();
-}
-
-/* Whether it failed; none fails any more. */
-static bool nth_disarm(void)
-{
-	char text[16] = {};
-
-	if (pread(nth_fd, text, sizeof(text) - 1, 0) <= 0)
-		abort();
-	nth_arm(0);
-	return !atoi(text);
-}
 
 /* --- The sequence ---------------------------------------------------------------------------- */
 
@@ -618,7 +556,7 @@ static int run_with(const char *node, size_t at, unsigned int nth, unsigned int 
 			nth_arm(nth);
 		ret = steps[i].make(&p);
 		if (i == at && nth) {
-			failed = nth_disarm();
+			failed = !nth_disarm();
 			if (ret && ((ret != -ENOMEM && ret != steps[i].also) || !failed)) {
 				fprintf(stderr, "# %s with allocation %u failing: %d\n",
 					steps[i].name, nth, ret);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Probes that fail at each of their steps that can fail for another reason than an allocation. The
- * bind answers with an error or does without; then everything is as it was, and a plain bind gives a
- * card that works.
+ * Probes that fail at each of their steps: each allocation of the driver in turn, and each call that
+ * can fail for another reason. The bind answers with an error or does without; then everything is as it
+ * was, and a plain bind gives a card that works.
+ *
+ * SPYRE_NTH_FROM=N begins with that allocation.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,8 +19,24 @@
 #include <spyre/hw.h>
 
 #include "inventory.h"
+#include "nth.h"
 #include "spyre_test.h"
 
+/* No bind allocates as often; one that goes on and on is a bug. */
+#define NTH_MAX		20000u
+/*
+ * What is left behind stays, so it is found as well when the kernel is searched, and a plain bind is
+ * made, only after so many failures: both take longer than a failure.
+ */
+#define LOOK_EVERY	16
+/*
+ * An allocation is the driver's own, or made for it by at most two functions: with KASAN four frames
+ * are the allocator's. Farther down 6.12 itself does not live through all failures: ACPI's
+ * interpreter uses memory that it has freed, drm_minor_alloc() puts a device that is an error, and
+ * the interrupt core removes files that it did not make. The calls that lead there fail as a whole
+ * (each_call_fails).
+ */
+#define DEPTH		6
 /* The largest errno. */
 #define ERRNO_MAX	4095
 
@@ -74,6 +92,7 @@ FIXTURE_SETUP(probe)
 /* Whatever went wrong: those who follow find a driver. */
 FIXTURE_TEARDOWN(probe)
 {
+	nth_within(NULL, 0);
 	syscall(SYS_delete_module, "spyre_fail", O_NONBLOCK);
 	if (!matches("/sys/bus/pci/drivers/spyre/0*"))
 		EXPECT_EQ(0, driver_file("bind"));
@@ -81,7 +100,7 @@ FIXTURE_TEARDOWN(probe)
 	EXPECT_EQ(0, card_works());
 }
 
-/* 0 or -errno. */
+/* Nothing but this is between arming and disarming. 0 or -errno. */
 static int bind(int fd, const char *pci)
 {
 	return write(fd, pci, strlen(pci)) < 0 ? -errno : 0;
@@ -158,6 +177,54 @@ static int fail_unload(void)
 	if (!ret && syscall(SYS_delete_module, "spyre_fail", O_NONBLOCK))
 		ret = -errno;
 	return ret ?: atoi(text);
+}
+
+/* --- Allocations ------------------------------------------------------------------------------ */
+
+TEST_F_TIMEOUT(probe, each_allocation_fails, 1200)
+{
+	const char *from = getenv("SPYRE_NTH_FROM");
+	unsigned int n = from ? atoi(from) : 1;
+	unsigned int tries = 0, all;
+	bool failed = true;
+	int ret;
+
+	if (nth_open())
+		SKIP(return, NTH_SKIP);
+	self->module = module_open("spyre_fail");
+	if (self->module < 0)
+		SKIP(return, FAIL_SKIP);
+	ASSERT_EQ(0, nth_spare_checkers());
+	/* It would say that the kernel is short of memory, with a call trace, which is not so. */
+	ASSERT_EQ(0, fail_load(self, "call=warn_alloc nth=0"));
+	ASSERT_GT(n, 0);
+	ASSERT_EQ(0, nth_within("spyre", DEPTH));
+	nth_arm(NTH_MAX);
+	ret = bind(self->bind, self->pci);
+	all = NTH_MAX - nth_disarm();
+	ASSERT_EQ(0, ret);
+	ASSERT_LT(all, NTH_MAX);
+	ASSERT_EQ(0, driver_file("unbind"));
+	printf("# a bind allocates %u times\n", all);
+	fflush(stdout);
+	for (; failed && n < NTH_MAX; n++) {
+		nth_arm(n);
+		ret = bind(self->bind, self->pci);
+		failed = !nth_disarm();
+		ASSERT_TRUE(failed || !ret) TH_LOG("no allocation failed, and the bind: %d", ret);
+		if (!failed)
+			break;
+		ASSERT_EQ(0, after(self, ret)) TH_LOG("allocation %u: %d", n, ret);
+		if (++tries % LOOK_EVERY == 0)
+			ASSERT_EQ(0, look(self)) TH_LOG("allocation %u: %d", n, ret);
+	}
+	ASSERT_EQ(0, driver_file("unbind"));
+	ASSERT_EQ(0, look(self));
+	ASSERT_LT(n, NTH_MAX);
+	ASSERT_LE(0, fail_unload());
+	say(&self->tally, "allocations");
+	if (!from)
+		EXPECT_LT(all / 2, self->tally.refused);
 }
 
 /* --- Calls ------------------------------------------------------------------------------------ */
