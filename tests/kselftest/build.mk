@@ -38,7 +38,7 @@ CHECK_VM_FULL += $(KST_DIR)/spyre_fuzz,--seconds=60
 CHECK_VM_FULL += $(foreach t,spyre_queue spyre_life spyre_buffers spyre_submit,vm:--iommu=intel,vm:--cards=2,$(KST_DIR)/$(t))
 # Two cards below one switch, whose memory one reads and writes of the other.
 PEERS := $(KST_DIR)/spyre_buffers,-f,peers
-CHECK_VM += vm:--cards=2,vm:--switch,$(PEERS)
+CHECK_VM += vm:--cards=2,vm:--switch,$(PEERS) vm:--cards=2,vm:--switch,$(KST_DIR)/spyre_buffers,-t,between_cards
 CHECK_DEBUG += vm:--cards=2,vm:--switch,$(PEERS)
 CHECK_VM_FULL += vm:--cards=2,vm:--switch,vm:--iommu=intel,$(PEERS) vm:--cards=2,vm:--switch,vm:--iommu=virtio,$(PEERS)
 # 200 lives of the module; the words without a number have 20.

@@ -1023,12 +1023,13 @@ TEST_F(buffers, between_cards)
 	uint32_t host, h, dev;
 	char pci[2][16];
 	struct queue q;
-	int other, buf;
+	int other, buf, at;
 	uint8_t *p;
 
 	if (two_cards(pci) < 2)
 		SKIP(return, "there is one card only");
-	other = open_card(strcmp(card_pci(), pci[0]) ? pci[0] : pci[1]);
+	at = strcmp(card_pci(), pci[0]) != 0;
+	other = open_card(pci[!at]);
 	unsetenv("SPYRE_TEST_NODE");
 	ASSERT_GE(other, 0);
 	ASSERT_EQ(0, bo_create(self->fd, SIZE, DRM_SPYRE_BO_HOST, &host));
@@ -1053,10 +1054,10 @@ TEST_F(buffers, between_cards)
 	EXPECT_TRUE(holds(p, SIZE, 33));
 	close(buf);
 	/* The exporter's card goes while the other still uses the memory. */
-	ASSERT_EQ(0, driver_file("unbind"));
+	ASSERT_EQ(0, driver_write("unbind", pci[at]));
 	ASSERT_EQ(0, run(&q, SPYRE_CB_DMAO, theirs, dmva, SIZE));
 	EXPECT_TRUE(holds(p, SIZE, 33));
-	ASSERT_EQ(0, driver_file("bind"));
+	ASSERT_EQ(0, driver_write("bind", pci[at]));
 }
 
 /* Device memory does not go where nothing says that the cards reach each other. */
