@@ -241,6 +241,7 @@ static const struct drm_driver spyre_driver = {
 	.ioctls = spyre_ioctls,
 	.num_ioctls = ARRAY_SIZE(spyre_ioctls),
 	.fops = &spyre_fops,
+	.prime_fd_to_handle = spyre_dmabuf_fd_to_handle,
 	.gem_prime_import = spyre_dmabuf_import,
 	.name = "spyre",
 	.desc = "IBM Spyre accelerator",
@@ -271,6 +272,7 @@ static int init_software(struct spyre_device *sdev)
 	INIT_LIST_HEAD(&sdev->limbo);
 	INIT_LIST_HEAD(&sdev->bos);
 	INIT_LIST_HEAD(&sdev->peers);
+	INIT_LIST_HEAD(&sdev->imports);
 	INIT_LIST_HEAD(&sdev->users.list);
 	spyre_reset_init(sdev);
 	spyre_telemetry_init(sdev);

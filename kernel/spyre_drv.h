@@ -158,12 +158,14 @@ struct spyre_device {
 	struct list_head bos;
 	/** @revoke_lock: one who takes this card's memory back from others */
 	struct mutex revoke_lock;
-	/** @peer_lock: protects @peers and @peer_pages */
+	/** @peer_lock: protects @peers, @peer_pages and @imports */
 	spinlock_t peer_lock;
 	/** @peers: what other cards have imported of this card's memory */
 	struct list_head peers;
 	/** @peer_pages: 2 MiB pages of it, counted for each import */
 	u64 peer_pages;
+	/** @imports: calls that import now */
+	struct list_head imports;
 	/** @nbos: objects that exist: buffers, rings, status pages, doorbells */
 	atomic_t nbos;
 	/** @host_pages: pages of host memory they hold */

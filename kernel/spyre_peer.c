@@ -77,9 +77,6 @@ static int map_chunks(struct spyre_device *sdev, struct spyre_bo *bo)
 	phys_addr_t phys;
 	u32 i, n;
 
-	bo->chunks = kvmalloc_array(from->ndev_pages, sizeof(*bo->chunks), GFP_KERNEL_ACCOUNT);
-	if (!bo->chunks)
-		return -ENOMEM;
 	for (i = 0; i < from->ndev_pages; i += n) {
 		for (n = 1; i + n < from->ndev_pages; n++)
 			if (from->dev_pages[i + n] != from->dev_pages[i] + n)

@@ -555,23 +555,6 @@ TEST_F(buffers, user_over_reset)
 
 /* --- dma-buf -------------------------------------------------------------------------------- */
 
-static int export_fd(int fd, uint32_t handle, uint32_t flags)
-{
-	struct drm_prime_handle p = { .handle = handle, .flags = O_CLOEXEC | flags };
-	int ret = call(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &p);
-
-	return ret ? ret : p.fd;
-}
-
-static int import_fd(int fd, int buf, uint32_t *handle)
-{
-	struct drm_prime_handle p = { .fd = buf };
-	int ret = call(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &p);
-
-	*handle = p.handle;
-	return ret;
-}
-
 /* Two files of a card share a buffer: data, the words they wait for, and its life. */
 TEST_F(buffers, share_host)
 {

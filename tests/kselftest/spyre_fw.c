@@ -30,6 +30,7 @@
 
 #include <spyre/mcu.h>
 
+#include "../dmabuf.h"
 #include "sha256.h"
 #include "spyre_test.h"
 
@@ -679,32 +680,95 @@ TEST_F_TIMEOUT(fault, sleep_while_arguments_are_read, 180)
 	EXPECT_EQ(0, queue_goes_on(&self->q));
 }
 
+/* What a process does in a cgroup over its memory.high. */
+enum hog { HOG_BUFFERS, HOG_QUEUES, HOG_IMPORTS };
+
+/* Never returns. buf: a dma-buf. */
+static void hog_run(int fd, enum hog what, int buf)
+{
+	struct drm_spyre_queue_create c = { .entries = SPYRE_RING_MAX, .priority = 1 };
+	uint32_t h;
+
+	/* On after what is small: a context is on the card. */
+	for (;;) {
+		switch (what) {
+		case HOG_BUFFERS:
+			bo_create(fd, 64 * MB, DRM_SPYRE_BO_HOST, &h);
+			break;
+		case HOG_QUEUES:
+			call(fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &c);
+			break;
+		case HOG_IMPORTS:
+			if (!import_fd(fd, buf, &h))
+				bo_close(fd, h);
+			break;
+		}
+	}
+}
+
+/*
+ * Somebody else who makes buffers, and needs what an import holds with the card entered. Never returns. He
+ * closes none: who waits for an import there keeps nobody from the card.
+ */
+static void maker_run(void)
+{
+	int fd = card_open();
+	uint32_t h;
+
+	while (!bo_create(fd, 4096, DRM_SPYRE_BO_HOST, &h))
+		usleep(1000);
+	_exit(1);
+}
+
+#define UDMABUF_LIMIT	"/sys/module/udmabuf/parameters/size_limit_mb"
+#define PART		(16 * MB)
+#define PARTS		128
+
+/*
+ * So large that sleeps for what is allocated for its pages last longer than anybody waits here: the same
+ * memory again and again.
+ */
+static int large_dmabuf(void)
+{
+	struct udmabuf_create_list *list = calloc(1, sizeof(*list) + PARTS * sizeof(list->list[0]));
+	int mem = memfd_create("spyre", MFD_CLOEXEC | MFD_ALLOW_SEALING), dev, buf = -1, i;
+
+	dev = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+	if (list && mem >= 0 && dev >= 0 && !ftruncate(mem, PART) &&
+	    !fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK) && !write_file(UDMABUF_LIMIT, "4096")) {
+		list->flags = UDMABUF_FLAGS_CLOEXEC;
+		list->count = PARTS;
+		for (i = 0; i < PARTS; i++)
+			list->list[i] = (struct udmabuf_create_item){ .memfd = mem, .size = PART };
+		buf = ioctl(dev, UDMABUF_CREATE_LIST, list);
+		write_file(UDMABUF_LIMIT, "64");
+	}
+	close(dev);
+	close(mem);
+	free(list);
+	return buf;
+}
+
 /*
  * A cgroup over its memory.high makes its processes sleep wherever they allocate. Nobody else waits for
  * them: the card can sleep meanwhile, which is what a reset and the removal do first.
  */
-static bool sleeps_beside(int fd, bool queue)
+static bool sleeps_beside(int fd, enum hog what, int buf)
 {
+	pid_t hog, maker, sleeper;
 	int status = -1, i;
 	bool slept = false;
-	pid_t hog, sleeper;
-	uint32_t h;
 
 	if (write_file(CGROUP "/cgroup.procs", "0"))
 		return false;
 	hog = fork();
-	if (!hog) {
-		struct drm_spyre_queue_create c = { .entries = SPYRE_RING_MAX, .priority = 1 };
-
-		/* On after what is small: a context is on the card. */
-		for (;;)
-			if (queue)
-				call(fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &c);
-			else
-				bo_create(fd, 64 * MB, DRM_SPYRE_BO_HOST, &h);
-	}
+	if (!hog)
+		hog_run(fd, what, buf);
 	if (write_file(CGROUPS "/cgroup.procs", "0"))
 		return false;
+	maker = fork();
+	if (!maker)
+		maker_run();
 	sleep(2);
 	sleeper = fork();
 	if (!sleeper)
@@ -714,7 +778,9 @@ static bool sleeps_beside(int fd, bool queue)
 		slept = waitpid(sleeper, &status, WNOHANG) == sleeper;
 	}
 	kill(hog, SIGKILL);
+	kill(maker, SIGKILL);
 	waitpid(hog, NULL, 0);
+	waitpid(maker, NULL, 0);
 	if (!slept)
 		waitpid(sleeper, &status, 0);
 	return slept && !status;
@@ -722,10 +788,14 @@ static bool sleeps_beside(int fd, bool queue)
 
 TEST_F_TIMEOUT(fault, sleep_while_a_cgroup_is_throttled, 180)
 {
+	int buf = large_dmabuf();
+
+	ASSERT_GE(buf, 0);
 	ASSERT_EQ(0, cgroup_new("memory"));
 	ASSERT_EQ(0, write_file(CGROUP "/memory.high", "1048576"));
-	EXPECT_TRUE(sleeps_beside(self->fd, false));
-	EXPECT_TRUE(sleeps_beside(self->fd, true));
+	EXPECT_TRUE(sleeps_beside(self->fd, HOG_BUFFERS, buf));
+	EXPECT_TRUE(sleeps_beside(self->fd, HOG_QUEUES, buf));
+	EXPECT_TRUE(sleeps_beside(self->fd, HOG_IMPORTS, buf));
 	EXPECT_EQ(0, queue_goes_on(&self->q));
 	EXPECT_EQ(0, rmdir(CGROUP));
 }

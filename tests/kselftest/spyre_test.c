@@ -195,6 +195,23 @@ int vm_unmap(int fd, uint64_t addr, uint32_t space)
 	return call(fd, DRM_IOCTL_SPYRE_VM_BIND, &b);
 }
 
+int export_fd(int fd, uint32_t handle, uint32_t flags)
+{
+	struct drm_prime_handle p = { .handle = handle, .flags = O_CLOEXEC | flags };
+	int ret = call(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &p);
+
+	return ret ? ret : p.fd;
+}
+
+int import_fd(int fd, int buf, uint32_t *handle)
+{
+	struct drm_prime_handle p = { .fd = buf };
+	int ret = call(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &p);
+
+	*handle = p.handle;
+	return ret;
+}
+
 int queue_open(int fd, uint32_t entries, uint32_t priority, struct queue *q)
 {
 	struct drm_spyre_queue_create c = { .entries = entries, .priority = priority };

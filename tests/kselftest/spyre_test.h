@@ -81,6 +81,10 @@ int bo_close(int fd, uint32_t handle);
 void *bo_map(int fd, uint32_t handle, uint64_t size, int prot);
 int vm_map(int fd, uint32_t handle, uint32_t flags, uint32_t segment, uint64_t *addr);
 int vm_unmap(int fd, uint64_t addr, uint32_t space);
+/* A dma-buf of a buffer: its descriptor, or -errno. flags: DRM_RDWR or 0. */
+int export_fd(int fd, uint32_t handle, uint32_t flags);
+/* A handle of a dma-buf: 0 or -errno. */
+int import_fd(int fd, int buf, uint32_t *handle);
 
 struct queue {
 	int fd;
