@@ -239,6 +239,11 @@ static void bind_unlink(struct spyre_bind *bind)
 			bound_free(bound);
 		bind->bound = NULL;
 	}
+}
+
+/* The user's name for it. */
+static void bind_forget(struct spyre_bind *bind)
+{
 	xa_erase(&bind->ctx->vm.binds[bind->host], spyre_bind_first(bind));
 }
 
@@ -456,8 +461,9 @@ int spyre_unbind(struct spyre_bind *bind)
 	lockdep_assert_held(&ctx->lock);
 	trace_spyre_unbind(ctx->sdev->drm.dev, ctx->id, bind->host, spyre_bind_addr(bind),
 			   bind->pages);
-	bind_unlink(bind);
+	bind_forget(bind);
 	if (!bind->pages) {
+		bind_unlink(bind);
 		bind_free(bind);
 		return 0;
 	}
@@ -469,8 +475,11 @@ int spyre_unbind(struct spyre_bind *bind)
 	if (ret) {
 		list_add(&bind->limbo, &ctx->vm.limbo);
 		atomic_inc(&bind->bo->unconfirmed);
-		return -EIO;
 	}
+	/* Who withdraws the buffer waits for this context until it knows what the card has said. */
+	bind_unlink(bind);
+	if (ret)
+		return -EIO;
 	if (bind->host)
 		free_empty_l2(bind);
 	bind_free(bind);
@@ -550,6 +559,7 @@ void spyre_vm_fini(struct spyre_ctx *ctx)
 	spyre_vm_free_limbo(ctx);
 	for (i = 0; i < 2; i++) {
 		xa_for_each(&vm->binds[i], index, bind) {
+			bind_forget(bind);
 			bind_unlink(bind);
 			bind_free(bind);
 			cond_resched();

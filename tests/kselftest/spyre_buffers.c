@@ -1628,6 +1628,45 @@ TEST_F_TIMEOUT(peers, importer_hangs, 90)
 	EXPECT_EQ(0, run(&self->b.q, SPYRE_CB_DMAI, self->b.dmva, self->hmva, SIZE));
 }
 
+/* A call that waits for the card, in a thread of its own. */
+struct unmapper {
+	pthread_t thread;
+	int tid, fd, ret;
+	uint64_t hmva;
+};
+
+static void *unmaps(void *arg)
+{
+	struct unmapper *u = arg;
+
+	__atomic_store_n(&u->tid, gettid(), __ATOMIC_RELEASE);
+	u->ret = vm_unmap(u->fd, u->hmva, 1);
+	return NULL;
+}
+
+/* The same while it unbinds: the binding is the user's no more, and the card was not done with it. */
+TEST_F_TIMEOUT(peers, importer_hangs_in_unmap, 90)
+{
+	struct unmapper u = { .fd = self->b.fd, .hmva = self->hmva };
+	struct drm_spyre_device_info before, after;
+
+	ASSERT_EQ(0, query(self->b.fd, DRM_SPYRE_QUERY_DEVICE, &before, sizeof(before)));
+	ASSERT_EQ(0, use_card(self->pci[1]));
+	if (access(debugfs_path("inject"), W_OK))
+		SKIP(return, "the card does not allow fault injection");
+	ASSERT_EQ(0, write_file(debugfs_path("inject"), "hang"));
+	ASSERT_EQ(0, pthread_create(&u.thread, NULL, unmaps, &u));
+	ASSERT_EQ(0, thread_sleeps(&u.tid));
+	ASSERT_EQ(0, pci_write(self->pci[0], "reset", "1"));
+	ASSERT_EQ(0, pthread_join(u.thread, NULL));
+	EXPECT_EQ(-EIO, u.ret);
+	EXPECT_EQ(0, imported(self->pci[0]));
+	side_close(&self->b);
+	ASSERT_EQ(0, side_open(self->pci[1], &self->b));
+	ASSERT_EQ(0, query(self->b.fd, DRM_SPYRE_QUERY_DEVICE, &after, sizeof(after)));
+	EXPECT_NE(before.reset_generation, after.reset_generation);
+}
+
 /* The owner is pulled out of its slot, by tests/campaign/test_pulled, which waits for the line. */
 TEST(pulled_out)
 {
