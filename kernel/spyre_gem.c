@@ -275,22 +275,18 @@ void spyre_bos_off_peer(struct spyre_device *sdev, struct spyre_device *peer)
 	mutex_unlock(&sdev->bo_lock);
 }
 
-/* A context that has host memory bound, with a reference; NULL: none. */
-struct spyre_ctx *spyre_bo_bound_by(struct spyre_bo *bo)
+/* No binding of it is added any more, and spyre_vm_withdraw() finds those that there are. */
+void spyre_bo_withdraw(struct spyre_bo *bo)
 {
 	struct spyre_device *sdev = to_spyre(bo->base.dev);
-	struct spyre_ctx *ctx = NULL;
 	struct spyre_bound *bound;
 
 	spin_lock(&sdev->wake_lock);
-	bound = list_first_entry_or_null(&bo->bound, struct spyre_bound, bo_link);
-	/* Its bindings leave the list before a context is freed. */
-	if (bound) {
-		ctx = bound->ctx;
-		kref_get(&ctx->ref);
-	}
+	bo->withdrawn = true;
+	/* A context's bindings leave the list before it is freed. */
+	list_for_each_entry(bound, &bo->bound, bo_link)
+		list_move(&bound->withdrawn, &bound->ctx->vm.withdrawn);
 	spin_unlock(&sdev->wake_lock);
-	return ctx;
 }
 
 /* --- Objects -------------------------------------------------------------------------------- */

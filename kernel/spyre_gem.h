@@ -130,7 +130,7 @@ void spyre_bo_revoke(struct spyre_bo *bo);
 int spyre_bo_on_bus(struct spyre_device *sdev, struct spyre_bo *bo);
 void spyre_bos_off_bus(struct spyre_device *sdev);
 void spyre_bos_off_peer(struct spyre_device *sdev, struct spyre_device *peer);
-struct spyre_ctx *spyre_bo_bound_by(struct spyre_bo *bo);
+void spyre_bo_withdraw(struct spyre_bo *bo);
 void spyre_zap_mappings(struct spyre_device *sdev);
 void spyre_file_sizes(struct drm_file *drm_file, u64 *device, u64 *host);
 

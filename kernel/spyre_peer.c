@@ -163,40 +163,71 @@ static struct spyre_device *first_importer(struct spyre_device *sdev)
 	return other;
 }
 
-/* One that @other may have bound, with a reference. What is being freed has no binding any more. */
-static struct spyre_bo *next_import(struct spyre_device *sdev, struct spyre_device *other)
+/* Nothing is bound anew, and contexts know what they are to give up. bo_lock of @other is held. */
+static void withdraw_buffers(struct spyre_device *sdev, struct spyre_device *other)
 {
 	struct spyre_bo *bo;
 
-	spin_lock(&sdev->peer_lock);
-	list_for_each_entry(bo, &sdev->peers, peer_link)
-		if (bo->base.dev == &other->drm && !bo->withdrawn &&
-		    kref_get_unless_zero(&bo->base.refcount))
-			goto out;
-	bo = NULL;
-out:
-	spin_unlock(&sdev->peer_lock);
-	return bo;
+	list_for_each_entry(bo, &other->bos, link) {
+		if (bo->peer && exporter(bo) == sdev)
+			spyre_bo_withdraw(bo);
+		cond_resched();
+	}
 }
 
-/* Takes the buffer out of all address spaces. False: the card may still use it. */
-static bool withdraw(struct spyre_device *sdev, struct spyre_bo *bo)
+/* The end of some binding was not confirmed. bo_lock of @other is held. */
+static bool unconfirmed(struct spyre_device *sdev, struct spyre_device *other)
+{
+	struct spyre_bo *bo;
+
+	list_for_each_entry(bo, &other->bos, link) {
+		if (bo->peer && exporter(bo) == sdev && atomic_read(&bo->unconfirmed))
+			return true;
+		cond_resched();
+	}
+	return false;
+}
+
+/* Of no other context the lock is waited for. */
+static bool has_withdrawn(struct spyre_ctx *ctx)
+{
+	bool ret;
+
+	spin_lock(&ctx->sdev->wake_lock);
+	ret = !list_empty(&ctx->vm.withdrawn);
+	spin_unlock(&ctx->sdev->wake_lock);
+	return ret;
+}
+
+/*
+ * Takes the memory out of all address spaces, with one command for each that has any, however many
+ * imports there are. False: the card may still use it.
+ */
+static bool withdraw(struct spyre_device *sdev, struct spyre_device *other)
 {
 	struct spyre_ctx *ctx;
+	unsigned long id;
 	bool ok = true;
 
-	spin_lock(&sdev->wake_lock);
-	bo->withdrawn = true;
-	spin_unlock(&sdev->wake_lock);
-	while ((ctx = spyre_bo_bound_by(bo))) {
-		mutex_lock(&ctx->lock);
-		if (spyre_vm_withdraw(ctx, bo))
-			ok = false;
-		mutex_unlock(&ctx->lock);
+	mutex_lock(&other->bo_lock);
+	withdraw_buffers(sdev, other);
+	mutex_unlock(&other->bo_lock);
+	xa_for_each(&other->ctxs, id, ctx) {
+		ctx = spyre_ctx_get_id(other, id);
+		if (!ctx)
+			continue;
+		if (has_withdrawn(ctx)) {
+			mutex_lock(&ctx->lock);
+			if (spyre_vm_withdraw(ctx, sdev))
+				ok = false;
+			mutex_unlock(&ctx->lock);
+		}
 		spyre_ctx_put(ctx);
 	}
-	if (atomic_read(&bo->unconfirmed) && spyre_may_run(sdev))
+	mutex_lock(&other->bo_lock);
+	if (spyre_may_run(other) && unconfirmed(sdev, other))
 		ok = false;
+	mutex_unlock(&other->bo_lock);
 	return ok;
 }
 
@@ -217,18 +248,10 @@ static void cut_off(struct spyre_device *sdev)
 
 static void revoke_at(struct spyre_device *sdev, struct spyre_device *other)
 {
-	struct spyre_bo *bo;
-	bool ok = true;
-
 	down_read(&other->reset_sem);
-	while ((bo = next_import(sdev, other))) {
-		if (!withdraw(other, bo))
-			ok = false;
-		spyre_bo_put(bo);
-	}
-	if (!ok)
+	if (!withdraw(sdev, other))
 		cut_off(other);
-	/* Those that are being freed too: nothing of this card stays mapped. */
+	/* Nothing of this card stays mapped. */
 	spyre_bos_off_peer(other, sdev);
 	up_read(&other->reset_sem);
 }

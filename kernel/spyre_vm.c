@@ -44,6 +44,7 @@ void spyre_vm_init(struct spyre_ctx *ctx)
 	xa_init(&vm->binds[0]);
 	xa_init(&vm->binds[1]);
 	INIT_LIST_HEAD(&vm->limbo);
+	INIT_LIST_HEAD(&vm->withdrawn);
 	memset_io(ctx->sdev->area + ctx_table(ctx), 0, sizeof(struct spyre_context_table));
 }
 
@@ -225,6 +226,7 @@ static void bound_free(struct spyre_bound *bound)
 	spin_lock(&sdev->wake_lock);
 	list_del(&bound->bo_link);
 	list_del(&bound->waited);
+	list_del(&bound->withdrawn);
 	spin_unlock(&sdev->wake_lock);
 	kfree(bound);
 }
@@ -285,6 +287,7 @@ static struct spyre_bind *bind_new(struct spyre_ctx *ctx, struct spyre_bo *bo, u
 	INIT_LIST_HEAD(&bind->bound->binds);
 	INIT_LIST_HEAD(&bind->bound->bo_link);
 	INIT_LIST_HEAD(&bind->bound->waited);
+	INIT_LIST_HEAD(&bind->bound->withdrawn);
 	return bind;
 }
 
@@ -487,40 +490,44 @@ int spyre_unbind(struct spyre_bind *bind)
 }
 
 /**
- * spyre_vm_withdraw - the memory of a buffer goes, its bindings stay as places where nothing is
+ * spyre_vm_withdraw - memory goes, its bindings stay as places where nothing is
  * @ctx: its lock is held, and reset_sem
- * @bo: host memory, withdrawn: no binding is added any more
+ * @peer: whose memory; spyre_bo_withdraw() was called for every buffer of it
  *
  * Return: 0 when the card uses the memory in this context no more, -EIO when it may.
  */
-int spyre_vm_withdraw(struct spyre_ctx *ctx, struct spyre_bo *bo)
+int spyre_vm_withdraw(struct spyre_ctx *ctx, const struct spyre_device *peer)
 {
 	struct spyre_device *sdev = ctx->sdev;
-	struct spyre_bound *bound = NULL, *b;
+	struct spyre_bound *bound, *more;
 	struct spyre_bind *bind, *next;
 	bool up = sdev->card_ok && !pci_channel_offline(sdev->pdev);
+	LIST_HEAD(mine);
 	LIST_HEAD(taken);
 	int ret;
 
 	lockdep_assert_held(&ctx->lock);
 	spin_lock(&sdev->wake_lock);
-	list_for_each_entry(b, &bo->bound, bo_link)
-		if (b->ctx == ctx)
-			bound = b;
+	list_for_each_entry_safe(bound, more, &ctx->vm.withdrawn, withdrawn)
+		if (bound->bo->peer->base.dev == &peer->drm)
+			list_move(&bound->withdrawn, &mine);
 	spin_unlock(&sdev->wake_lock);
 	/* Somebody else ended them, or the context. */
-	if (!bound)
+	if (list_empty(&mine))
 		return 0;
-	list_for_each_entry_safe(bind, next, &bound->binds, bound_link) {
-		list_del(&bind->bound_link);
-		bind->bound = NULL;
-		/* A card that sleeps goes on with the tables that it has. */
-		if ((up || sdev->suspended) && bind->pages) {
-			unmap_host(bind);
-			list_add(&bind->limbo, &taken);
+	list_for_each_entry_safe(bound, more, &mine, withdrawn) {
+		list_for_each_entry_safe(bind, next, &bound->binds, bound_link) {
+			list_del(&bind->bound_link);
+			bind->bound = NULL;
+			/* A card that sleeps goes on with the tables that it has. */
+			if ((up || sdev->suspended) && bind->pages) {
+				unmap_host(bind);
+				list_add(&bind->limbo, &taken);
+			}
 		}
+		bound_free(bound);
+		cond_resched();
 	}
-	bound_free(bound);
 	if (up)
 		ret = spyre_vm_invalidate(ctx) ? -EIO : 0;
 	else

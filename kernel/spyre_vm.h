@@ -12,6 +12,7 @@ struct drm_device;
 struct drm_file;
 struct spyre_bo;
 struct spyre_ctx;
+struct spyre_device;
 
 /* Kernel's view of one host segment's second-level tables. */
 struct spyre_host_segment {
@@ -27,6 +28,7 @@ struct spyre_host_segment {
  * @table: area offsets of the first-level tables, 0: none; device segments, then host segments
  * @host: second level of the host segments
  * @limbo: unbound, but the card did not confirm: kept until the next reset
+ * @withdrawn: buffers that are to be given up, of struct spyre_bound, under &spyre_device.wake_lock
  */
 struct spyre_vm {
 	struct drm_mm dmva;
@@ -35,6 +37,7 @@ struct spyre_vm {
 	u32 table[SPYRE_SEGMENTS + SPYRE_HOST_SEGMENTS];
 	struct spyre_host_segment *host[SPYRE_HOST_SEGMENTS];
 	struct list_head limbo;
+	struct list_head withdrawn;
 };
 
 /**
@@ -44,6 +47,7 @@ struct spyre_vm {
  * @binds: its bindings there, under the lock of @ctx
  * @bo_link: in &spyre_bo.bound, under &spyre_device.wake_lock
  * @waited: in &spyre_ctx.waited, under &spyre_device.wake_lock
+ * @withdrawn: in &spyre_vm.withdrawn, under &spyre_device.wake_lock
  */
 struct spyre_bound {
 	struct spyre_ctx *ctx;
@@ -51,6 +55,7 @@ struct spyre_bound {
 	struct list_head binds;
 	struct list_head bo_link;
 	struct list_head waited;
+	struct list_head withdrawn;
 };
 
 /**
@@ -91,7 +96,7 @@ void spyre_vm_free_limbo(struct spyre_ctx *ctx);
 struct spyre_bind *spyre_bind_host(struct spyre_ctx *ctx, struct spyre_bo *bo, u64 offset, u64 size,
 				   u64 pte, bool internal);
 int spyre_unbind(struct spyre_bind *bind);
-int spyre_vm_withdraw(struct spyre_ctx *ctx, struct spyre_bo *bo);
+int spyre_vm_withdraw(struct spyre_ctx *ctx, const struct spyre_device *peer);
 u64 spyre_bind_addr(const struct spyre_bind *bind);
 
 /* Number of the first page bound, in its space. */

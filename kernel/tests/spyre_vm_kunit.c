@@ -158,10 +158,13 @@ static void vm_withdrawn(struct kunit *test)
 	b = spyre_bind_host(ctx, bo, SZ_4K, SZ_8K, 0, false);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, a);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, b);
-	bo->withdrawn = true;
+	/* Its own stands for the card that takes it back. */
+	bo->peer = bo;
+	other->peer = other;
+	spyre_bo_withdraw(bo);
 	/* It sleeps: nothing has to be confirmed. */
 	sdev->suspended = true;
-	KUNIT_EXPECT_EQ(test, 0, spyre_vm_withdraw(ctx, bo));
+	KUNIT_EXPECT_EQ(test, 0, spyre_vm_withdraw(ctx, sdev));
 	KUNIT_EXPECT_EQ(test, 0, vm_walk(ctx, spyre_bind_addr(a)));
 	KUNIT_EXPECT_EQ(test, 0, vm_walk(ctx, spyre_bind_addr(a) + SZ_2M));
 	KUNIT_EXPECT_EQ(test, 0, vm_walk(ctx, spyre_bind_addr(b)));
@@ -176,11 +179,11 @@ static void vm_withdrawn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, spyre_unbind(b));
 	KUNIT_EXPECT_EQ(test, 1, kref_read(&bo->base.refcount));
 	/* One that may run and cannot be asked. */
-	other->withdrawn = true;
+	spyre_bo_withdraw(other);
 	sdev->suspended = false;
 	sdev->mmio_ok = true;
-	KUNIT_EXPECT_EQ(test, -EIO, spyre_vm_withdraw(ctx, other));
-	KUNIT_EXPECT_EQ(test, 0, spyre_vm_withdraw(ctx, other));
+	KUNIT_EXPECT_EQ(test, -EIO, spyre_vm_withdraw(ctx, sdev));
+	KUNIT_EXPECT_EQ(test, 0, spyre_vm_withdraw(ctx, sdev));
 	sdev->mmio_ok = false;
 	spyre_unbind(c);
 	spyre_vm_free_limbo(ctx);

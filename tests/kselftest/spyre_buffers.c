@@ -1667,6 +1667,43 @@ TEST_F_TIMEOUT(peers, importer_hangs_in_unmap, 90)
 	EXPECT_NE(before.reset_generation, after.reset_generation);
 }
 
+#define IMPORT_FILES	32
+#define IMPORT_BUFFERS	500
+
+/* However often its memory was imported, the owner is back in time. */
+TEST_F_TIMEOUT(peers, many_imports, 120)
+{
+	int buf[IMPORT_BUFFERS], file[IMPORT_FILES], owner = open_card(self->pci[0]), i, k;
+	uint64_t hmva;
+	int64_t begin;
+	uint32_t h;
+
+	for (i = 0; i < IMPORT_BUFFERS; i++) {
+		ASSERT_EQ(0, bo_create(owner, PAGE2M, MAPPABLE, &h));
+		buf[i] = export_fd(owner, h, DRM_RDWR);
+		ASSERT_GE(buf[i], 0);
+	}
+	for (k = 0; k < IMPORT_FILES; k++) {
+		file[k] = open_card(self->pci[1]);
+		ASSERT_GE(file[k], 0);
+		for (i = 0; i < IMPORT_BUFFERS; i++) {
+			ASSERT_EQ(0, import_fd(file[k], buf[i], &h));
+			if (!k)
+				ASSERT_EQ(0, vm_map(file[k], h, 0, 0, &hmva));
+		}
+	}
+	begin = after_ms(0);
+	ASSERT_EQ(0, pci_write(self->pci[0], "reset", "1"));
+	EXPECT_LT(after_ms(0) - begin, 5000ll * slower() * 1000000);
+	EXPECT_EQ(0, imported(self->pci[0]));
+	EXPECT_EQ(-ENODEV, vm_map(file[0], h, 0, 0, &hmva));
+	for (k = 0; k < IMPORT_FILES; k++)
+		close(file[k]);
+	for (i = 0; i < IMPORT_BUFFERS; i++)
+		close(buf[i]);
+	close(owner);
+}
+
 /* The owner is pulled out of its slot, by tests/campaign/test_pulled, which waits for the line. */
 TEST(pulled_out)
 {
