@@ -668,8 +668,13 @@ module_init(spyre_init);
 static void __exit spyre_exit_module(void)
 {
 	pci_unregister_driver(&spyre_pci_driver);
-	/* Fences let go of the module in RCU callbacks, which are in it. */
+	/*
+	 * Fences let go of the module in RCU callbacks, which are in it. So is the end of who gave the
+	 * last reference away: a thread that is preempted there has not been through the scheduler
+	 * by itself.
+	 */
 	rcu_barrier();
+	synchronize_rcu_tasks();
 	spyre_cover_end();
 }
 module_exit(spyre_exit_module);

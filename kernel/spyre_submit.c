@@ -178,7 +178,7 @@ static void fence_free_rcu(struct rcu_head *rcu)
 	fence_free(container_of(rcu, struct spyre_fence, base.rcu));
 }
 
-/* The module waits for these callbacks before it goes. */
+/* The module waits for these callbacks before it goes, and for who is on the way out of here. */
 static void fence_release(struct dma_fence *fence)
 {
 	call_rcu(&fence->rcu, fence_free_rcu);
@@ -428,12 +428,13 @@ static void free_job(struct drm_sched_job *base)
 		dma_fence_signal(fence);
 	}
 	drm_sched_job_cleanup(base);
-	dma_fence_put(fence);
 	atomic_dec(&sub->jobs);
 	if (job->handed_over && atomic_dec_and_test(&sub->running))
 		wake_up_all(&sub->idle);
 	kvfree(job);
 	submit_put(sub);
+	/* Last: nothing else may hold the module, and nothing sleeps until we are out of it. */
+	dma_fence_put(fence);
 }
 
 static const struct drm_sched_backend_ops sched_ops = {
