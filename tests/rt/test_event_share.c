@@ -4,8 +4,10 @@
  * backend model each process has a card of its own, as two cards have. test_event_share [PATTERN]
  * runs the tests whose names match.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,6 +295,142 @@ static void refuses(void **state)
 	OK(spyrert_event_destroy(plain));
 }
 
+/* --- The page is everybody's to write --------------------------------------------------------- */
+
+#define PAGE_WORDS	512
+
+struct scribbler {
+	pthread_t thread;
+	uint64_t *page;
+	bool quit;
+};
+
+/* Small numbers, those where they begin anew, and anything. */
+static uint64_t garbage(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	switch (*seed >> 61) {
+	case 0:
+		return 0;
+	case 1:
+		return UINT64_MAX - (*seed >> 32) % (2 * TICKETS);
+	case 2:
+		return *seed;
+	default:
+		return (*seed >> 32) % (4 * TICKETS);
+	}
+}
+
+static void *scribble(void *arg)
+{
+	struct scribbler *s = arg;
+	uint64_t seed = 1;
+	int i;
+
+	while (!__atomic_load_n(&s->quit, __ATOMIC_ACQUIRE)) {
+		/* What it is known by is looked at once. */
+		for (i = 1; i < PAGE_WORDS; i++)
+			__atomic_store_n(s->page + i, garbage(&seed), __ATOMIC_RELEASE);
+		usleep(200);
+	}
+	return NULL;
+}
+
+static bool one_of(enum spyrert_status s, enum spyrert_status a, enum spyrert_status b,
+		   enum spyrert_status c)
+{
+	return s == a || s == b || s == c;
+}
+
+/* Whatever the others write: calls answer, streams can be reset, and nothing else is harmed. */
+static void written_over(void **state)
+{
+	const enum spyrert_status ok = SPYRERT_SUCCESS, lost = SPYRERT_ERROR_DEPENDENCY;
+	struct spyrert_event *a = event_new(), *b, *c;
+	struct scribbler s = { 0 };
+	struct spyrert_stream *st;
+	int fd = export(a), i;
+
+	(void)state;
+	OK(spyrert_event_import(dev, fd, &b));
+	s.page = mmap(NULL, PAGE_WORDS * sizeof(*s.page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(s.page != MAP_FAILED);
+	OK(spyrert_stream_create(dev, NULL, &st));
+	assert_int_equal(pthread_create(&s.thread, NULL, scribble, &s), 0);
+	for (i = 0; i < 300; i++) {
+		struct spyrert_event *ev = i % 2 ? a : b;
+
+		assert_true(one_of(spyrert_event_record(ev, st), ok, SPYRERT_ERROR_BUSY, ok));
+		assert_true(one_of(spyrert_event_query(ev), ok, SPYRERT_NOT_READY, lost));
+		assert_true(one_of(spyrert_stream_wait_event(st, ev), ok, lost, ok));
+		assert_true(one_of(spyrert_event_synchronize(ev, SECOND / 1000), ok,
+				   SPYRERT_ERROR_TIMEOUT, lost));
+		if (spyrert_stream_synchronize(st, SECOND / 1000))
+			OK(spyrert_stream_reset(st));
+		if (i % 16)
+			continue;
+		OK(spyrert_event_import(dev, fd, &c));
+		OK(spyrert_event_destroy(c));
+	}
+	__atomic_store_n(&s.quit, true, __ATOMIC_RELEASE);
+	assert_int_equal(pthread_join(s.thread, NULL), 0);
+	copy_works(dev, 10000);
+	/* As new once it is left alone. */
+	memset(s.page + 1, 0, (PAGE_WORDS - 1) * sizeof(*s.page));
+	OK(spyrert_event_record(a, st));
+	OK(spyrert_event_synchronize(b, LONG));
+	OK(spyrert_event_destroy(b));
+	/* Without what it is known by it is no event to those who do not know it yet. Streams do. */
+	s.page[0]++;
+	OK(spyrert_stream_destroy(st));
+	OK(spyrert_event_destroy(a));
+	FAILS(spyrert_event_import(dev, fd, &a), SPYRERT_ERROR_INVALID_ARGUMENT, "not what");
+	munmap(s.page, PAGE_WORDS * sizeof(*s.page));
+	close(fd);
+}
+
+/* --- Two threads ------------------------------------------------------------------------------ */
+
+struct user {
+	pthread_t thread;
+	int fd, failed;
+};
+
+static void *comes_and_goes(void *arg)
+{
+	struct user *u = arg;
+	struct spyrert_stream *st;
+	struct spyrert_event *ev;
+	int i;
+
+	if (spyrert_stream_create(dev, NULL, &st))
+		u->failed = -1;
+	for (i = 1; i <= 100 && !u->failed; i++)
+		if (spyrert_event_import(dev, u->fd, &ev) || spyrert_event_record(ev, st) ||
+		    spyrert_event_synchronize(ev, LONG) || spyrert_event_destroy(ev))
+			u->failed = i;
+	if (spyrert_stream_destroy(st))
+		u->failed = -2;
+	return NULL;
+}
+
+static void two_threads(void **state)
+{
+	struct spyrert_event *ev = event_new();
+	int fd = export(ev), i;
+	struct user u[2] = { { .fd = fd }, { .fd = fd } };
+
+	(void)state;
+	OK(spyrert_event_destroy(ev));
+	for (i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&u[i].thread, NULL, comes_and_goes, &u[i]), 0);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(u[i].thread, NULL), 0);
+		assert_int_equal(u[i].failed, 0);
+	}
+	close(fd);
+}
+
 /* --- Two processes --------------------------------------------------------------------------- */
 
 #define ROUNDS	20
@@ -405,6 +543,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(many_records),
 		cmocka_unit_test(reset_before),
 		cmocka_unit_test(refuses),
+		cmocka_unit_test(written_over),
+		cmocka_unit_test(two_threads),
 		cmocka_unit_test(two_processes),
 	};
 	const struct CMUnitTest two_cards[] = {
