@@ -669,9 +669,9 @@ static void __exit spyre_exit_module(void)
 {
 	pci_unregister_driver(&spyre_pci_driver);
 	/*
-	 * Fences let go of the module in RCU callbacks, which are in it. So is the end of who gave the
-	 * last reference away: a thread that is preempted there has not been through the scheduler
-	 * by itself.
+	 * Fences let go of the module in RCU callbacks, which are in it. So is the way out of who
+	 * gave the last reference away: a thread that is preempted there has not called the
+	 * scheduler by itself.
 	 */
 	rcu_barrier();
 	synchronize_rcu_tasks();
