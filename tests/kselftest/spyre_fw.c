@@ -788,14 +788,16 @@ static bool sleeps_beside(int fd, enum hog what, int buf)
 
 TEST_F_TIMEOUT(fault, sleep_while_a_cgroup_is_throttled, 180)
 {
-	int buf = large_dmabuf();
+	/* Kernels that check themselves keep a record of each mapping, and have no room for so many. */
+	int buf = slower() > 1 ? -1 : large_dmabuf();
 
-	ASSERT_GE(buf, 0);
+	ASSERT_TRUE(slower() > 1 || buf >= 0);
 	ASSERT_EQ(0, cgroup_new("memory"));
 	ASSERT_EQ(0, write_file(CGROUP "/memory.high", "1048576"));
 	EXPECT_TRUE(sleeps_beside(self->fd, HOG_BUFFERS, buf));
 	EXPECT_TRUE(sleeps_beside(self->fd, HOG_QUEUES, buf));
-	EXPECT_TRUE(sleeps_beside(self->fd, HOG_IMPORTS, buf));
+	if (buf >= 0)
+		EXPECT_TRUE(sleeps_beside(self->fd, HOG_IMPORTS, buf));
 	EXPECT_EQ(0, queue_goes_on(&self->q));
 	EXPECT_EQ(0, rmdir(CGROUP));
 }
