@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * spyre-smi: what the Spyre cards of this machine are, do and suffer. Numbers come from libspyrert,
- * which opens cards without a context; processes come from the fdinfo of /proc.
+ * which opens cards without a context; processes come from the fdinfo of /proc. Core dumps: dump.c.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include <spyrert.h>
+
+#include "dump.h"
 
 #define MAX_CARDS	64
 #define MAX_PROCS	512
@@ -386,11 +388,14 @@ static json_t *make_json(struct card *cards, int n, const struct proc *procs, in
 static void usage(FILE *f)
 {
 	fputs("usage: spyre-smi [--json] [--loop SECONDS] [--card N]\n"
+	      "       spyre-smi --dump FILE\n"
 	      "Show the Spyre cards of this machine, what they do and who uses them.\n\n"
 	      "  -j, --json          one JSON object a sample, on one line\n"
 	      "  -l, --loop SECONDS  a sample every SECONDS (may be a fraction), until "
 	      "interrupted\n"
 	      "  -c, --card N        only card N\n"
+	      "  -d, --dump FILE     a core dump of the driver with names for its numbers; -: "
+	      "standard input\n"
 	      "  -h, --help          this text\n\n"
 	      "Exit status: 0 shown, 1 error, 2 bad usage, 3 no card.\n",
 	      f);
@@ -400,17 +405,19 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' }, { "loop", required_argument, NULL, 'l' },
-		{ "card", required_argument, NULL, 'c' }, { "help", no_argument, NULL, 'h' }, { 0 },
+		{ "card", required_argument, NULL, 'c' }, { "dump", required_argument, NULL, 'd' },
+		{ "help", no_argument, NULL, 'h' },	  { 0 },
 	};
 	static struct card cards[MAX_CARDS];
 	static struct proc procs[MAX_PROCS];
 	bool json = false, first = true;
 	int only = -1, n, i, k = 0, opt, nprocs, status = EXIT_OK;
 	double loop = 0;
+	const char *dump = NULL;
 	struct spyrert *lib;
 	char *end;
 
-	while ((opt = getopt_long(argc, argv, "jl:c:h", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "jl:c:d:h", options, NULL)) != -1) {
 		switch (opt) {
 		case 'j':
 			json = true;
@@ -432,6 +439,9 @@ int main(int argc, char **argv)
 				return EXIT_USAGE;
 			}
 			break;
+		case 'd':
+			dump = optarg;
+			break;
 		case 'h':
 			usage(stdout);
 			return EXIT_OK;
@@ -445,6 +455,12 @@ int main(int argc, char **argv)
 			argv[optind]);
 		return EXIT_USAGE;
 	}
+	if (dump && (json || loop != 0 || only >= 0)) {
+		fprintf(stderr, "spyre-smi: --dump goes with no other option\n");
+		return EXIT_USAGE;
+	}
+	if (dump)
+		return dump_print(dump) || fflush(stdout) ? EXIT_ERROR : EXIT_OK;
 	if (spyrert_init(NULL, &lib)) {
 		fprintf(stderr, "spyre-smi: %s\n", spyrert_last_error());
 		return EXIT_ERROR;
