@@ -70,7 +70,8 @@ ALL :=
 CHECK_UNIT :=
 CHECK_HOST :=
 CHECK_HOST_FULL :=
-FLAGS = $(INC) $(SPYRERT_INC) $(SPYREPROG_INC) $(SPYREPROG) -L$(B)/lib -lspyrert -Wl,-rpath,$(abspath $(B))/lib -lm
+FLAGS = $(patsubst -I%,-I$(CURDIR)/%,$(INC) $(SPYRERT_INC) $(SPYREPROG_INC)) $(abspath $(SPYREPROG)) \
+	-L$(abspath $(B))/lib -lspyrert -Wl,-rpath,$(abspath $(B))/lib -lm
 CHECK_VM :=
 CHECK_VM_FULL :=
 CHECK_DEBUG :=
