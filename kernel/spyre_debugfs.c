@@ -74,6 +74,23 @@ static int show_counters(struct seq_file *m, void *unused)
 	return 0;
 }
 
+/* The firmware's text is not to reach a terminal as it is, but for its lines. */
+static void show_lines(struct seq_file *m, const char *text, size_t n)
+{
+	const char *end;
+	size_t len;
+
+	while (n) {
+		end = memchr(text, '\n', n);
+		len = end ? end - text : n;
+		seq_escape_mem(m, text, len, ESCAPE_NP | ESCAPE_HEX, NULL);
+		seq_putc(m, '\n');
+		len += end ? 1 : 0;
+		text += len;
+		n -= len;
+	}
+}
+
 static int show_log(struct seq_file *m, void *unused)
 {
 	struct spyre_device *sdev = seq_sdev(m);
@@ -88,7 +105,7 @@ static int show_log(struct seq_file *m, void *unused)
 	down_read(&sdev->reset_sem);
 	n = sdev->gone || sdev->suspended ? 0 : spyre_fw_copy_log(sdev, buf, SPYRE_LOG_RAM_SIZE);
 	up_read(&sdev->reset_sem);
-	seq_escape_mem(m, buf, n, ESCAPE_NP | ESCAPE_HEX, "\n");
+	show_lines(m, buf, n);
 	kvfree(buf);
 	return 0;
 }

@@ -1087,6 +1087,16 @@ TEST_F_TIMEOUT(fault, core_dump, 90)
 	EXPECT_EQ(0, write_file(path, "1"));
 }
 
+/* One line of the firmware is one line of the file. */
+TEST_F(fault, log_has_lines)
+{
+	static char buf[1 << 17];
+
+	ASSERT_EQ(0, read_file(debugfs_path("fw_log"), buf, sizeof(buf)));
+	EXPECT_NE(NULL, strstr(buf, "state 4\n")) TH_LOG("the log: %s", buf);
+	EXPECT_EQ(NULL, strstr(buf, "\\x0a"));
+}
+
 /* Too many restarts in a minute: the next rung, which loses memory and says so. */
 TEST_F_TIMEOUT(fault, ladder, 120)
 {
