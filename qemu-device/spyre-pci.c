@@ -544,6 +544,8 @@ bool spyre_inject_aer(SpyreState *s, const char *severity, Error **errp)
 	PCIDevice *pdev = PCI_DEVICE(s);
 	PCIEAERErr err = { .source_id = pci_requester_id(pdev) };
 	uint8_t *sever = pdev->config + EXT_AER + PCI_ERR_UNCOR_SEVER;
+	uint8_t *lnkcap = pdev->config + pdev->exp.exp_cap + PCI_EXP_LNKCAP;
+	uint32_t link = pci_get_long(lnkcap);
 	int ret;
 
 	if (!strcmp(severity, "correctable")) {
@@ -565,6 +567,8 @@ bool spyre_inject_aer(SpyreState *s, const char *severity, Error **errp)
 			pci_long_test_and_clear_mask(sever, err.status);
 	}
 	ret = pcie_aer_inject_error(pdev, &err);
+	/* QEMU stores the 16 bits of the device status as 32, and so over the link's capabilities. */
+	pci_set_long(lnkcap, link);
 	if (ret < 0) {
 		error_setg_errno(errp, -ret, "the error could not be reported");
 		return false;

@@ -604,6 +604,7 @@ static void test_refused_faults(void)
 static void test_link_faults(void)
 {
 	struct sq_card c = start_one();
+	uint32_t lnkcap;
 
 	sq_inject(&c, "inject-link-train", 4 << 8 | 8);
 	g_assert_cmphex(sq_readw(&c, 0x82) & 0x3ff, ==, 0x084);
@@ -613,6 +614,7 @@ static void test_link_faults(void)
 	/* An error of each kind is recorded where the driver looks. */
 	sq_writew(&c, 0x78, 0x281f);
 	sq_writel(&c, 0x114, 0); /* unmask correctable */
+	lnkcap = sq_readl(&c, 0x7c);
 	qtest_qmp_assert_success(
 		c.qts,
 		"{'execute': 'qom-set', 'arguments': {'path': "
@@ -627,6 +629,9 @@ static void test_link_faults(void)
 		c.qts, "{'execute': 'qom-set', 'arguments': {'path': "
 		       "'/machine/peripheral/card', 'property': 'inject-aer', 'value': 'fatal'}}");
 	g_assert_cmphex(sq_readl(&c, 0x104) & 1 << 4, ==, 1 << 4);
+	/* And nothing beside is changed. */
+	g_assert_cmphex(lnkcap & 0xffff, !=, 0);
+	g_assert_cmphex(sq_readl(&c, 0x7c), ==, lnkcap);
 	qtest_quit(c.qts);
 }
 
