@@ -160,6 +160,20 @@ static void null_handles(void **state)
 	assert_int_equal(spyrert_last_status(), SPYRERT_ERROR_INVALID_ARGUMENT);
 }
 
+/* A number of the card's own, here a temperature, is no program's error. */
+static void ras_of_the_card(void **state)
+{
+	struct spyrert_ras r = { .err_code = 111902, .err_core = 0xffff, .queue = UINT32_MAX };
+	char line[1024];
+
+	(void)state;
+	assert_true(spyrert_ras_format(&r, line, sizeof(line)) < (int)sizeof(line));
+	assert_null(strstr(line, "program_error"));
+	r.card_status = SPYRE_ERR_PROGRAM;
+	assert_true(spyrert_ras_format(&r, line, sizeof(line)) < (int)sizeof(line));
+	assert_non_null(strstr(line, "program_error"));
+}
+
 /* What spyrert_init() prints to stderr with SPYRERT_LOG=value. */
 static const char *log_of(const char *value)
 {
@@ -1679,6 +1693,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(library),
 		cmocka_unit_test(null_handles),
+		cmocka_unit_test(ras_of_the_card),
 		cmocka_unit_test(log_words),
 		cmocka_unit_test(enumeration),
 		cmocka_unit_test(properties),

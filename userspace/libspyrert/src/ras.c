@@ -154,10 +154,11 @@ RT_PUBLIC int spyrert_ras_format(const struct spyrert_ras *r, char *buf, size_t 
 		PUT(",\"rb_hmierr_addr\":\"0x%llx\",\"rb_hmierr_syndrome\":%u,\"rb_hmierr_mode\":%"
 		    "u",
 		    (unsigned long long)r->addr, r->syndrome, r->mode);
-	if (r->err_code)
+	/* In a record of no job it is a number of the card's: a temperature, a core. */
+	if (r->err_code && r->card_status)
 		PUT(",\"program_error\":\"%s\",\"pc\":%u", isa_err_text(r->err_code),
 		    r->err_pc);
-	if (r->err_code && r->err_core != 0xffff)
+	if (r->err_code && r->card_status && r->err_core != 0xffff)
 		PUT(",\"core\":%u,\"unit\":\"%s\",\"corelet\":%u", r->err_core,
 		    isa_unit_name(r->err_unit & 0xff), r->err_unit >> 8);
 	if (is_race(r->card_status, r->err_code) && r->nstuck_listed) {
