@@ -11,6 +11,7 @@
 #include <spyre/hw.h>
 
 #include "dump.h"
+#include "names.h"
 
 #define MAGIC		"**** spyre core dump ****"
 #define CB_WORDS	(sizeof(struct spyre_cb) / sizeof(uint64_t))
@@ -23,22 +24,6 @@ enum part { PART_HEAD, PART_REGISTERS, PART_QUEUES, PART_LOG };
 static const char *name(const char *const *names, size_t n, uint32_t value)
 {
 	return value < n && names[value] ? names[value] : "unknown";
-}
-
-static const char *state(uint32_t value)
-{
-	static const char *const names[] = {
-		[SPYRE_STATE_UNSPECIFIED] = "unspecified",
-		[SPYRE_STATE_OFFLINE] = "offline",
-		[SPYRE_STATE_BOOTING] = "booting",
-		[SPYRE_STATE_SHUTTING_DOWN] = "shutting down",
-		[SPYRE_STATE_ONLINE] = "online",
-		[SPYRE_STATE_RUNNING_DIAGNOSTICS] = "running diagnostics",
-		[SPYRE_STATE_IN_ERROR] = "in error",
-		[SPYRE_STATE_REMOVED] = "removed",
-	};
-
-	return name(names, COUNT(names), value);
 }
 
 static const char *boot_status(uint32_t value)
@@ -107,7 +92,7 @@ static const struct {
 	{ SPYRE_REG_ID, "ID", NULL },
 	{ SPYRE_REG_HWVER, "HWVER", NULL },
 	{ SPYRE_REG_CAPS, "CAPS", NULL },
-	{ SPYRE_REG_STATE, "STATE", state },
+	{ SPYRE_REG_STATE, "STATE", card_state_name },
 	{ SPYRE_REG_RESET_GEN, "RESET_GEN", NULL },
 	{ SPYRE_REG_BOOT_STATUS, "BOOT_STATUS", boot_status },
 	{ SPYRE_REG_BOOT_PROGRESS, "BOOT_PROGRESS", NULL },

@@ -19,6 +19,7 @@
 #include <spyrert.h>
 
 #include "dump.h"
+#include "names.h"
 
 #define MAX_CARDS	64
 #define MAX_PROCS	512
@@ -48,16 +49,6 @@ struct proc {
 	unsigned long long client;
 	unsigned long long device_kib, host_kib, compute_ns, cbs, errors;
 };
-
-static const char *state_name(uint32_t state)
-{
-	static const char *const names[] = {
-		"unknown", "offline",	  "booting",  "shutting down",
-		"online",  "diagnostics", "in error", "removed",
-	};
-
-	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
-}
 
 /* Part of the time between two samples that engines of a kind were busy, in percent; -1: unknown.
  */
@@ -276,7 +267,7 @@ static void print_table(struct card *cards, int n, const struct proc *procs, int
 		       " MiB  %-14s"
 		       " %s, ECC %u/%u\n",
 		       c->index, c->info.pci_address[0] ? c->info.pci_address : "-",
-		       state_name(c->now.state), c->now.temp_mc / 1000.0, c->now.power_mw / 1000.0,
+		       card_state_name(c->now.state), c->now.temp_mc / 1000.0, c->now.power_mw / 1000.0,
 		       cell[0], cell[1], cell[2], c->mem.card_used >> 20, c->mem.total >> 20, link,
 		       ras, c->now.ecc_corrected, c->now.ecc_uncorrected);
 		if (c->ras.code && !c->ras_denied)
@@ -324,11 +315,11 @@ static json_t *make_json(struct card *cards, int n, const struct proc *procs, in
 		json_object_set_new(o, "link_width_max", json_integer(c->info.link_width_max));
 		json_array_append_new(list, o);
 		if (!c->dev) {
-			json_object_set_new(o, "state", json_string(state_name(c->info.state)));
+			json_object_set_new(o, "state", json_string(card_state_name(c->info.state)));
 			json_object_set_new(o, "problem", json_string(c->problem));
 			continue;
 		}
-		json_object_set_new(o, "state", json_string(state_name(c->now.state)));
+		json_object_set_new(o, "state", json_string(card_state_name(c->now.state)));
 		json_object_set_new(o, "firmware", json_string(c->props.fw_version));
 		json_object_set_new(o, "cores", json_integer(c->props.cores));
 		json_object_set_new(o, "reset_generation", json_integer(c->now.reset_generation));
