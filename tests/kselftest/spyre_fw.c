@@ -1016,16 +1016,14 @@ TEST_F_TIMEOUT(fault, lost_response_blocks, 90)
 /* What spyre-smi, which is built beside this program, makes of a core dump. 0: its text is in @buf. */
 static int decode(const char *dump, char *buf, size_t size)
 {
-	char self[PATH_MAX], cmd[2 * PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char build[PATH_MAX], cmd[2 * PATH_MAX];
+	int ret = build_folder(build, sizeof(build));
 	size_t n;
 	FILE *f;
 
-	if (len < 0)
-		return -errno;
-	self[len] = 0;
-	*strrchr(self, '/') = 0;
-	snprintf(cmd, sizeof(cmd), "'%s/../../tools/spyre-smi' --dump '%s'", self, dump);
+	if (ret)
+		return ret;
+	snprintf(cmd, sizeof(cmd), "'%s/tools/spyre-smi' --dump '%s'", build, dump);
 	f = popen(cmd, "r");
 	if (!f)
 		return -errno;

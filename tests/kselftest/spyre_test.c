@@ -614,28 +614,36 @@ int wait_log(const char *text)
 
 /* --- Module ---------------------------------------------------------------------------------- */
 
+int build_folder(char *path, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", path, size - 1);
+	int i;
+
+	if (n < 0)
+		return -errno;
+	path[n] = 0;
+	/* BUILD/tests/kselftest/NAME */
+	for (i = 0; i < 3; i++)
+		*strrchr(path, '/') = 0;
+	return 0;
+}
+
 int module_open(const char *name)
 {
 	const char *named = strcmp(name, "spyre") ? NULL : getenv("SPYRE_MODULE");
-	char exe[PATH_MAX], path[PATH_MAX + 128];
+	char build[PATH_MAX], path[PATH_MAX + 128];
 	struct utsname u;
-	ssize_t n;
-	int i, fd;
+	int fd;
 
 	if (named)
 		return open(named, O_RDONLY | O_CLOEXEC);
-	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	if (n < 0 || uname(&u))
+	if (build_folder(build, sizeof(build)) || uname(&u))
 		return -1;
-	exe[n] = 0;
-	/* BUILD/tests/kselftest/NAME */
-	for (i = 0; i < 3; i++)
-		*strrchr(exe, '/') = 0;
-	snprintf(path, sizeof(path), "%s/kernel-%s/%s.ko", exe, u.release, name);
+	snprintf(path, sizeof(path), "%s/kernel-%s/%s.ko", build, u.release, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
-	snprintf(path, sizeof(path), "%s/kernel/%s.ko", exe, name);
+	snprintf(path, sizeof(path), "%s/kernel/%s.ko", build, name);
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 

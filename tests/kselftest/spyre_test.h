@@ -146,6 +146,8 @@ int64_t after_ms(int64_t ms);
 int wait_fence(int fd, uint32_t handle, uint64_t offset, uint64_t value, int64_t timeout);
 int wait_queue(int fd, uint32_t queue, uint64_t value, int64_t timeout);
 
+/* The folder that this program was built in: 0 or -errno. */
+int build_folder(char *path, size_t size);
 /*
  * The module of that name, without ".ko", that fits the running kernel, for finit_module(): what was built beside
  * this program; "spyre" is SPYRE_MODULE where that is set. A descriptor, or -1 and errno.
